@@ -1,0 +1,34 @@
+"""Every name and number that both halves must agree on: queues, tasks, key prefixes, states, expiries."""
+
+from typing import Final
+
+# Only workers on the GPU machine consume these two: "pinned to the Spark" is by queue.
+ANSWER_QUEUE: Final = "spark.answer"
+# Questions must not wait behind a night of PDFs, so ingestion has its own queue and its own worker.
+INGEST_QUEUE: Final = "spark.ingest"
+
+# Tasks are sent by name: an app never imports worker code.
+ANSWER_TASK: Final = "rag.answer"
+INGEST_TASK: Final = "rag.ingest"
+NIGHTLY_TASK: Final = "rag.nightly"
+
+# Celery calls unknown, queued and lost ids all PENDING; a receipt written before sending tells them apart.
+RECEIPT_PREFIX: Final = "rag:receipt:"
+# Where Celery's Redis backend puts a task's state; the producer reads it without subscribing to a backend.
+RESULT_PREFIX: Final = "celery-task-meta-"
+
+# A question nobody waits for any more is not answered: it would only delay the ones somebody waits for.
+DEFAULT_DEADLINE_SECONDS: Final = 120.0
+# A night of documents may take hours; longer than a day means that the next night would overlap.
+INGEST_DEADLINE_SECONDS: Final = 20 * 3600.0
+# Answers are read within minutes; kept longer they only fill Redis.
+RESULT_SECONDS: Final = 3600
+# A failure is looked at the next morning.
+FAILURE_SECONDS: Final = 24 * 3600
+# A receipt must outlive the deadline and the result, or a finished question would look like an unknown one.
+RECEIPT_SECONDS: Final = 48 * 3600
+
+# Custom state of a running ingest; Celery's own states are used for the rest.
+PROGRESS_STATE: Final = "PROGRESS"
+# Flower shows an event of this type as a task's state.
+PROGRESS_EVENT: Final = "task-progress"

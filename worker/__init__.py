@@ -1,0 +1,1 @@
+"""The worker half: documents in, checked answers out."""

@@ -1,0 +1,124 @@
+"""What the worker raises; `retryable` says whether the same task may succeed later, unchanged.
+
+Messages name files, settings and remedies, never a question, an answer or a document's text.
+
+    WorkerError
+    ├── SettingError                 a setting is missing or wrong
+    ├── DocumentError                one file yields nothing; the other files go on
+    │   ├── NothingToIndex           the file is fine and holds no text
+    │   └── DocumentRefused          encrypted, damaged, too large, unsupported, not a document
+    ├── IngestError
+    │   └── FolderUnavailable        the folder is missing, unreadable or suspiciously empty
+    ├── EmbeddingError               the embedder is missing, or gave zero, NaN or infinite vectors
+    ├── StoreError
+    │   ├── StoreUnavailable         Redis is away                                   (retryable)
+    │   ├── UnknownCollection        nothing was ever ingested under this name
+    │   ├── LayoutMismatch           the stored bytes have another layout; rebuild
+    │   ├── EmbedderMismatch         another embedder wrote this collection; rebuild
+    │   └── VectorRefused            wrong dimension, zero, NaN or infinite
+    ├── ConnectorError
+    │   ├── ModelBusy                too many calls in flight                        (retryable)
+    │   ├── ModelUnavailable         the model server does not answer                (retryable)
+    │   ├── ModelRefused             the server rejected the call (key, billing, content)
+    │   └── ModelAnswerInvalid       the server answered something unreadable
+    ├── DeadlineExceeded             the question's deadline passed while it was worked on
+    └── StackError                   the embedded stack cannot start
+"""
+
+from __future__ import annotations
+
+
+class WorkerError(Exception):
+    """The root of everything that the worker raises on purpose."""
+
+    retryable: bool = False
+
+
+class SettingError(WorkerError):
+    """Raised when settings are missing or wrong; the message names each one and its remedy."""
+
+
+class DocumentError(WorkerError):
+    """Raised when one file yields no chunks; `reason` is for the ingest report."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class NothingToIndex(DocumentError):
+    """Raised when a file can be read and holds no text: empty, or images without a text layer."""
+
+
+class DocumentRefused(DocumentError):
+    """Raised when a file cannot be read: encrypted, damaged, too large, unsupported, not a document."""
+
+
+class IngestError(WorkerError):
+    """Raised when a whole ingest cannot go on."""
+
+
+class FolderUnavailable(IngestError):
+    """Raised when the folder is missing, unreadable or suspiciously empty; nothing was deleted."""
+
+
+class EmbeddingError(WorkerError):
+    """Raised when the embedder cannot be loaded, or produced what is no vector."""
+
+
+class StoreError(WorkerError):
+    """Raised when the stored documents cannot be read or written."""
+
+
+class StoreUnavailable(StoreError):
+    """Raised when Redis cannot be reached; the same call may succeed later."""
+
+    retryable = True
+
+
+class UnknownCollection(StoreError):
+    """Raised when nothing was ever ingested under this name; ingest a folder first."""
+
+
+class LayoutMismatch(StoreError):
+    """Raised when the stored bytes were written by another layout version; rebuild the collection."""
+
+
+class EmbedderMismatch(StoreError):
+    """Raised when another embedder wrote this collection; rebuild it or set the old embedder."""
+
+
+class VectorRefused(StoreError):
+    """Raised when a vector has the wrong dimension, is zero, or holds NaN or infinity."""
+
+
+class ConnectorError(WorkerError):
+    """Raised when a model gave no draft."""
+
+
+class ModelBusy(ConnectorError):
+    """Raised when no place for another call in flight came free in time."""
+
+    retryable = True
+
+
+class ModelUnavailable(ConnectorError):
+    """Raised when the model server cannot be reached or does not answer in time."""
+
+    retryable = True
+
+
+class ModelRefused(ConnectorError):
+    """Raised when the server rejected the call for good: key, billing, unknown model, content."""
+
+
+class ModelAnswerInvalid(ConnectorError):
+    """Raised when the server answered with something that is no chat completion."""
+
+
+class DeadlineExceeded(WorkerError):
+    """Raised when the question's deadline passed while it was worked on."""
+
+
+class StackError(WorkerError):
+    """Raised when the embedded stack cannot start; the message says what to do."""
