@@ -37,7 +37,7 @@ class Broker:
             broker_connection_retry=False,
         )
 
-    def send(self, task: str, message: Mapping[str, Any], *, id: str, queue: str, deadline: float) -> None:  # noqa: A002
+    def send(self, task: str, message: Mapping[str, Any], *, id: str, queue: str, deadline: float) -> None:
         """Put one task into its queue; raises BrokerUnavailable.
 
         The shown arguments are replaced: operators see ids in Flower and in logs, never a client's words.

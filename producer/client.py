@@ -32,7 +32,7 @@ R = TypeVar("R", bound=Message)
 class Ticket(Generic[R]):
     """A task that was sent; its `id` finds it again from any process."""
 
-    def __init__(self, id: str, results: Results, result_type: type[R]) -> None:  # noqa: A002
+    def __init__(self, id: str, results: Results, result_type: type[R]) -> None:
         self.id = id
         self._results = results
         self._result_type = result_type
@@ -122,11 +122,11 @@ class RagClient:
         self._send(INGEST_TASK, INGEST_QUEUE, "ingest", request)
         return Ticket(request.id, self._results, IngestReport)
 
-    def ticket(self, id: str) -> Ticket[Answer]:  # noqa: A002
+    def ticket(self, id: str) -> Ticket[Answer]:
         """Return the ticket of a question that was sent earlier, perhaps by another process."""
         return Ticket(id, self._results, Answer)
 
-    def status(self, id: str) -> TaskStatus:  # noqa: A002
+    def status(self, id: str) -> TaskStatus:
         """Return what is known of a task; an unknown, a queued, a running and an expired one differ."""
         return self._results.status(id)
 

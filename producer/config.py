@@ -20,10 +20,10 @@ def setting(
     variable: str,
     *,
     explain: str,
-    default: Any = MISSING,  # noqa: ANN401 - a default of any type
+    default: Any = MISSING,
     parse: Callable[[str], Any] = str,
     secret: bool = False,
-) -> Any:  # noqa: ANN401 - what `field` returns
+) -> Any:
     """Declare a dataclass field that `read` fills from the environment variable `variable`."""
     metadata = {"variable": variable, "explain": explain, "parse": parse, "secret": secret}
     return field(default=default, repr=not secret, metadata=metadata)

@@ -18,7 +18,7 @@ from producer.names import DEFAULT_DEADLINE_SECONDS, INGEST_DEADLINE_SECONDS
 
 SCHEMA_VERSION = 1
 
-CONNECTORS = ("local", "claude", "extract", "scripted")
+CONNECTORS = ("local", "claude")
 POLICIES = ("strict", "flag")
 State = Literal["unknown", "queued", "started", "progress", "succeeded", "failed", "expired", "cancelled"]
 
@@ -58,7 +58,7 @@ class Message:
             raise ContractError(f"{cls.__name__}: a field has the wrong type", payload) from error
 
 
-def _read(metadata: Mapping[str, Any], value: Any) -> Any:  # noqa: ANN401 - a JSON value
+def _read(metadata: Mapping[str, Any], value: Any) -> Any:
     """Turn JSON lists back into tuples, and objects into the message that the field is made of."""
     part = metadata.get("of")
     if isinstance(value, list | tuple):
@@ -68,7 +68,7 @@ def _read(metadata: Mapping[str, Any], value: Any) -> Any:  # noqa: ANN401 - a J
     return value
 
 
-def _many(part: type[Message]) -> Any:  # noqa: ANN401 - what `field` returns
+def _many(part: type[Message]) -> Any:
     return field(default=(), metadata={"of": part})
 
 

@@ -32,3 +32,8 @@ RECEIPT_SECONDS: Final = 48 * 3600
 PROGRESS_STATE: Final = "PROGRESS"
 # Flower shows an event of this type as a task's state.
 PROGRESS_EVENT: Final = "task-progress"
+
+# The worker fails a task with one exception of this name and three arguments: error type, reason, retryable.
+FAILURE_TYPE: Final = "TaskFailure"
+# This error type means: the deadline passed while the worker was at it.
+DEADLINE_ERROR: Final = "DeadlineExceeded"

@@ -19,7 +19,14 @@ from redis.retry import Retry
 from producer.config import ProducerConfig
 from producer.contract import Progress, State, TaskStatus
 from producer.errors import BrokerUnavailable
-from producer.names import PROGRESS_STATE, RECEIPT_PREFIX, RECEIPT_SECONDS, RESULT_PREFIX
+from producer.names import (
+    DEADLINE_ERROR,
+    FAILURE_TYPE,
+    PROGRESS_STATE,
+    RECEIPT_PREFIX,
+    RECEIPT_SECONDS,
+    RESULT_PREFIX,
+)
 
 # Pub/sub may lose a message (a reconnect); a waiting caller looks at the key itself this often as well.
 _LOOK_AGAIN_SECONDS = 2.0
@@ -42,24 +49,24 @@ class Results:
         )
         self._redis = redis.Redis(connection_pool=pool)
 
-    def write_receipt(self, id: str, *, kind: str, deadline: float) -> None:  # noqa: A002
+    def write_receipt(self, id: str, *, kind: str, deadline: float) -> None:
         """Note that a task is about to be sent; raises BrokerUnavailable, and then nothing was sent."""
         receipt = json.dumps({"kind": kind, "deadline": deadline})
         with _translated():
             self._redis.set(RECEIPT_PREFIX + id, receipt, ex=RECEIPT_SECONDS)
 
-    def status(self, id: str) -> TaskStatus:  # noqa: A002
+    def status(self, id: str) -> TaskStatus:
         """Return what is known of a task; raises BrokerUnavailable."""
         return self.look(id)[0]
 
-    def look(self, id: str) -> tuple[TaskStatus, Any]:  # noqa: A002
+    def look(self, id: str) -> tuple[TaskStatus, Any]:
         """Return a task's status and, where it succeeded, its result; raises BrokerUnavailable."""
         with _translated():
             receipt, meta = self._redis.mget(RECEIPT_PREFIX + id, RESULT_PREFIX + id)
         known = json.loads(receipt) if receipt else {}
         return _interpret(id, known, json.loads(meta) if meta else None)
 
-    def wait(self, id: str, *, timeout: float) -> tuple[TaskStatus, Any]:  # noqa: A002
+    def wait(self, id: str, *, timeout: float) -> tuple[TaskStatus, Any]:
         """Return like `look`, but not before the task ended or `timeout` seconds passed.
 
         Subscribing comes before looking: a result that arrives between the two is not missed.
@@ -74,7 +81,7 @@ class Results:
                     raise
                 time.sleep(min(0.3, max(0.0, end - time.monotonic())))
 
-    def _wait_connected(self, id: str, end: float) -> tuple[TaskStatus, Any]:  # noqa: A002
+    def _wait_connected(self, id: str, end: float) -> tuple[TaskStatus, Any]:
         with _translated(), self._redis.pubsub(ignore_subscribe_messages=True) as channel:  # type: ignore[no-untyped-call]
             channel.subscribe(RESULT_PREFIX + id)
             while True:
@@ -90,7 +97,7 @@ class Results:
         self._redis.connection_pool.disconnect()
 
 
-def _interpret(id: str, receipt: Mapping[str, Any], meta: Mapping[str, Any] | None) -> tuple[TaskStatus, Any]:  # noqa: A002
+def _interpret(id: str, receipt: Mapping[str, Any], meta: Mapping[str, Any] | None) -> tuple[TaskStatus, Any]:
     kind = receipt.get("kind", "")
     if meta is None:
         return TaskStatus(id=id, state=_state_without_result(receipt), kind=kind), None
@@ -117,13 +124,14 @@ def _revoked_state(receipt: Mapping[str, Any]) -> State:
     return "expired" if receipt and time.time() > receipt["deadline"] else "cancelled"
 
 
-def _failure(id: str, kind: str, result: object) -> TaskStatus:  # noqa: A002
+def _failure(id: str, kind: str, result: object) -> TaskStatus:
     """Read the worker's (error type, reason, retryable), or Celery's own words for a lost worker."""
     told: Mapping[str, Any] = result if isinstance(result, Mapping) else {}
     error, reason, retryable = told.get("exc_type", "Error"), "the worker was lost or gave no reason", True
-    if error == "TaskFailure" and len(told.get("exc_message", ())) == 3:
+    if error == FAILURE_TYPE and len(told.get("exc_message", ())) == 3:
         error, reason, retryable = told["exc_message"]
-    return TaskStatus(id=id, state="failed", kind=kind, error=error, reason=reason, retryable=bool(retryable))
+    state: State = "expired" if error == DEADLINE_ERROR else "failed"
+    return TaskStatus(id=id, state=state, kind=kind, error=error, reason=reason, retryable=bool(retryable))
 
 
 @contextmanager

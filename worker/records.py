@@ -212,3 +212,54 @@ class Verdict:
     figures: tuple[FigureCheck, ...] = ()
     quotes: tuple[QuoteCheck, ...] = ()
     sentences: tuple[SentenceCheck, ...] = ()
+
+
+# --- the two flows -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the answer flow gives: a verdict, and what it was reached with; never a draft."""
+
+    verdict: Verdict
+    passages: tuple[Passage, ...] = ()
+    reason: str = ""
+    """Why there is no answer: `no_evidence`, `model_abstained`, `nothing_supported`; "" otherwise."""
+    model: str = ""
+    usage: Mapping[str, int] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict)
+    """Seconds a stage."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedFile:
+    """A file that yielded no chunks, and why."""
+
+    name: str
+    state: Literal["empty", "refused"]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class IngestProgress:
+    """How far an ingest is."""
+
+    total: int
+    done: int = 0
+    chunks: int = 0
+    failures: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOutcome:
+    """What the ingest flow did; each file is in exactly one of added, changed, unchanged and refused."""
+
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+    refused: tuple[RefusedFile, ...]
+    chunks: int
+    seconds: float
+    warnings: tuple[str, ...] = ()

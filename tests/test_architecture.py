@@ -1,0 +1,158 @@
+"""The table of allowed imports: a new arrow, a cycle, a heavy library in the wrong room or a long file fails here."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LONGEST_FILE = 400
+
+# A third-party library, and the only rooms that may import it.
+FENCES = {
+    "torch": {"worker.embedding", "worker.index", "worker.resident", "worker.quantized"},
+    "sentence_transformers": {"worker.embedding"},
+    "transformers": {"worker.embedding"},
+    "redis": {"producer.results", "worker.store"},
+    "celery": {"producer.broker", "worker.tasks", "worker.app", "worker.schedule"},
+    "kombu": {"producer.broker", "worker.app"},
+    "httpx": {"worker.connectors.local"},
+    "anthropic": {"worker.connectors.claude"},
+    "typer": {"producer.cli", "worker.admin"},
+    "rich": {"producer.cli", "worker.admin", "worker.demo"},
+    "xllamacpp": {"worker.model_server"},
+    "yaml": {"worker.compose"},
+}
+
+# Rooms whose whole set of own imports is fixed, because the promise rests on it.
+FLOW = {
+    "producer.names": set(),
+    "producer.errors": set(),
+    "worker.errors": set(),
+    "worker.records": set(),
+    "worker.prompt": {"worker.records"},
+    "worker.connectors": {"worker.prompt", "worker.records"},
+}
+
+# The check is pure: nothing that could reach a network, a server or a model.
+IMPURE = {"redis", "torch", "httpx", "anthropic", "celery", "socket", "urllib", "subprocess", "requests", "numpy"}
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for package in ("producer", "worker"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imports(module: str) -> set[str]:
+    """Every name that a module imports, at its top or inside a function."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: relative imports hide their direction"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
+    return names
+
+
+def own_imports(module: str) -> set[str]:
+    """The rooms that a module imports from; `worker` alone is empty and does not count."""
+    return {name for name in imports(module) if name in MODULES and name not in {module, "worker"}}
+
+
+def reached(module: str) -> set[str]:
+    """Every room that a module rests on, however far down."""
+    seen: set[str] = set()
+    todo = [module]
+    while todo:
+        new = own_imports(todo.pop()) - seen
+        seen |= new
+        todo += new
+    return seen
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_library_is_imported_only_in_its_rooms(module: str) -> None:
+    top_level = {name.partition(".")[0] for name in imports(module)}
+    for library, rooms in FENCES.items():
+        assert library not in top_level or module in rooms, f"{module} imports {library}"
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("producer")])
+def test_the_producer_never_imports_the_worker(module: str) -> None:
+    assert not {name for name in imports(module) if name.partition(".")[0] == "worker"}
+
+
+@pytest.mark.parametrize(("module", "allowed"), FLOW.items())
+def test_the_rooms_of_the_promise_import_only_what_the_table_says(module: str, allowed: set[str]) -> None:
+    assert own_imports(module) == allowed
+
+
+def test_the_rooms_form_no_cycle() -> None:
+    TopologicalSorter({module: own_imports(module) for module in MODULES}).prepare()
+
+
+def test_the_check_of_citations_reaches_no_network_no_server_and_no_model() -> None:
+    for module in {"worker.citations"} | reached("worker.citations"):
+        assert not {name.partition(".")[0] for name in imports(module)} & IMPURE, module
+
+
+def test_only_the_celery_edge_knows_both_languages() -> None:
+    rooms = {
+        module
+        for module in MODULES
+        if "producer.contract" in own_imports(module) and "worker.records" in own_imports(module)
+    }
+    assert rooms == {"worker.tasks"}
+
+
+def test_only_the_answer_flow_and_the_connectors_touch_a_draft() -> None:
+    holders = {module for module in MODULES if "worker.records.Draft" in imports(module)}
+    connectors = {module for module in MODULES if module.startswith("worker.connectors")}
+    assert holders <= connectors | {"worker.answer", "worker.drafts"}
+
+
+def test_a_draft_cannot_reach_the_result_backend() -> None:
+    assert not {"worker.drafts", "worker.connectors"} & own_imports("worker.tasks")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_file_is_longer_than_400_lines(module: str) -> None:
+    assert len(MODULES[module].read_text(encoding="utf-8").splitlines()) <= LONGEST_FILE
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_room_says_in_its_first_line_what_it_is_for(module: str) -> None:
+    documentation = ast.get_docstring(ast.parse(MODULES[module].read_text(encoding="utf-8")))
+    assert documentation, module
+
+
+def test_no_module_is_named_after_the_standard_library() -> None:
+    names = {part for module in MODULES for part in module.split(".")}
+    assert not names & set(sys.stdlib_module_names)
+
+
+def test_importing_the_producer_loads_nothing_heavy() -> None:
+    heavy = ["torch", "numpy", "httpx", "pydantic", "anthropic", "transformers", "typer", "rich", "worker"]
+    code = f"import sys, producer; print([name for name in {heavy!r} if name in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+def test_the_producers_public_names_are_exactly_its_all() -> None:
+    import producer
+
+    public = {name for name in vars(producer) if not name.startswith("_") and f"producer.{name}" not in MODULES}
+    assert public == set(producer.__all__)

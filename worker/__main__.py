@@ -1,0 +1,5 @@
+"""`python -m worker`: the operator's commands."""
+
+from worker.admin import main
+
+main()

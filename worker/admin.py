@@ -1,0 +1,118 @@
+"""The operator's commands: `python -m worker up | demo | model`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from producer.config import read
+from producer.errors import RagError
+from worker.config import ModelServerConfig
+from worker.demo import run_demo
+from worker.embedded import Stack, note_pids, only_one, prepare, services
+from worker.errors import WorkerError
+from worker.model_server import serve
+from worker.supervisor import Supervisor
+
+_START_SECONDS = 180.0
+_WATCH_SECONDS = 0.5
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="Run and look after rag-kit's workers.")
+_console = Console(highlight=False)
+
+DataFolder = Annotated[Path, typer.Option("--data", help="the folder that keeps everything")]
+
+
+@app.command()
+def up(data: DataFolder = Path(".rag")) -> None:
+    """Start the whole stack on this machine, without Docker, and keep it running until ctrl-C."""
+    with running_stack(data) as (stack, supervisor):
+        _console.print(_how_to_use(stack))
+        while True:
+            supervisor.watch()
+            time.sleep(_WATCH_SECONDS)
+
+
+@app.command()
+def demo(
+    documents: Annotated[Path, typer.Argument(help="a folder of documents")] = Path("examples/handbook"),
+    questions: Annotated[Path, typer.Option(help="a file with one question a line")] = Path("examples/questions.txt"),
+    data: DataFolder = Path(".rag/demo"),
+) -> None:
+    """Start the stack, ingest a folder, ask questions, and show what was thrown out of each answer."""
+    traces = data.resolve() / "trace"
+    os.environ["RAG_TRACE_DIR"] = str(traces)
+    with running_stack(data) as (stack, _):
+        run_demo(stack.broker_url, documents=documents, questions=questions, traces=traces, console=_console)
+
+
+@app.command()
+def model() -> None:
+    """Serve a GGUF file as an OpenAI-compatible server (RAG_MODEL_FILE, RAG_MODEL_HOST, RAG_MODEL_PORT)."""
+    serve(read(ModelServerConfig))
+
+
+@contextmanager
+def running_stack(data: Path) -> Iterator[tuple[Stack, Supervisor]]:
+    """Start every service, and stop all of them at the end, whatever ends it."""
+    with only_one(data) as lock:
+        stack = prepare(data)
+        supervisor = Supervisor(stack.folder / "logs", say=_say, keep_open=(lock,))
+        try:
+            _start_all(stack, supervisor)
+            yield stack, supervisor
+        finally:
+            with _console.status("stopping"):
+                supervisor.stop()
+            _console.print("stopped")
+
+
+def _start_all(stack: Stack, supervisor: Supervisor) -> None:
+    for service in services(stack, os.environ):
+        with _console.status(f"starting {service.name}"):
+            seconds = supervisor.start(service, timeout=_START_SECONDS)
+        note_pids(stack.folder, supervisor.pids())
+        _console.print(f"  [green]ready[/] {service.name:<7} {seconds:5.1f} s")
+    stack.write_settings()
+
+
+def _how_to_use(stack: Stack) -> str:
+    password = stack.folder / "flower-password"
+    return (
+        f"\nThe stack is up. In another terminal:\n"
+        f"  . {stack.settings_file}\n"
+        f"  rag ingest FOLDER --collection NAME\n"
+        f'  rag ask "..." --collection NAME\n'
+        f"Flower: {stack.flower_url}  (user operator, password in {password})\n"
+        f"Logs:   {stack.folder / 'logs'}\n"
+        f"ctrl-C stops everything."
+    )
+
+
+def _say(words: str) -> None:
+    _console.print(Text(words, style="yellow"))
+
+
+def main() -> None:
+    """Run a command; every foreseen error is one readable line, ctrl-C and SIGTERM end quietly."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        app(standalone_mode=False)
+    except (WorkerError, RagError) as error:
+        sys.exit(f"{type(error).__name__}: {error}")
+    except typer.Abort:
+        sys.exit(130)
+    except typer.Exit as ended:
+        sys.exit(ended.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)

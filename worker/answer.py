@@ -1,0 +1,107 @@
+"""A question in, a verdict out: evidence, prompt, model, check. What a model wrote never leaves unchecked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from worker.citations import enforce_citations
+from worker.connectors import Connector
+from worker.drafts import Trace
+from worker.errors import DeadlineExceeded, ModelRefused
+from worker.evidence import QueryEmbedder, Searcher, gather
+from worker.prompt import NO_ANSWER, Prompt
+from worker.records import Draft, Outcome, Passage, Verdict
+from worker.stopwatch import Stopwatch
+
+
+class AnswerFlow:
+    """Holds what lives as long as the process; safe to share among threads.
+
+    `top_k`, `min_score` and `answer_tokens` are what a question gets that asks for nothing else.
+    """
+
+    def __init__(
+        self,
+        *,
+        embedder: QueryEmbedder,
+        index: Searcher,
+        connectors: Mapping[str, Connector],
+        top_k: int,
+        min_score: float,
+        answer_tokens: int,
+        trace: Trace | None = None,
+    ) -> None:
+        self._embedder = embedder
+        self._index = index
+        self._connectors = connectors
+        self._top_k = top_k
+        self._min_score = min_score
+        self._answer_tokens = answer_tokens
+        self._trace = trace
+
+    def answer(
+        self,
+        question: str,
+        *,
+        collection: str,
+        deadline: float,
+        id: str = "",
+        connector: str = "local",
+        top_k: int | None = None,
+        min_score: float | None = None,
+        policy: str = "strict",
+    ) -> Outcome:
+        """Answer from the collection's documents, or abstain.
+
+        `deadline` is in Unix seconds. Raises UnknownCollection, StoreUnavailable, DeadlineExceeded, or what the
+        connector raises.
+        """
+        watch = Stopwatch()
+        with watch.stage("retrieve"):
+            passages = gather(
+                question,
+                collection=collection,
+                embedder=self._embedder,
+                index=self._index,
+                k=top_k or self._top_k,
+                min_score=self._min_score if min_score is None else min_score,
+            )
+        if not passages:
+            return Outcome(_no_evidence(policy), reason="no_evidence", timings=watch.seconds)
+        _require_time(deadline)
+        with watch.stage("generate"):
+            draft = self._draft(Prompt(question, passages), connector, deadline, id)
+        with watch.stage("check"):
+            verdict = _check(draft, passages, question, policy)
+        return Outcome(verdict, passages, _reason(verdict), draft.model, draft.usage, watch.seconds)
+
+    def _draft(self, prompt: Prompt, connector: str, deadline: float, id: str) -> Draft:
+        model = self._connectors.get(connector)
+        if model is None:
+            raise ModelRefused(f"connector {connector!r} is not set up on this worker; see RAG_CLAUDE_API_KEY")
+        draft = model.complete(prompt, max_tokens=self._answer_tokens, deadline=deadline)
+        if self._trace:
+            self._trace.write(id, prompt, draft)
+        return draft
+
+
+def _check(draft: Draft, passages: tuple[Passage, ...], question: str, policy: str) -> Verdict:
+    verdict = enforce_citations(draft.text, passages, question=question, citations=draft.citations, policy=policy)
+    return replace(verdict, truncated=verdict.truncated or draft.truncated)
+
+
+def _no_evidence(policy: str) -> Verdict:
+    return Verdict(text=NO_ANSWER, abstained=True, policy="flag" if policy == "flag" else "strict")
+
+
+def _reason(verdict: Verdict) -> str:
+    if not verdict.abstained:
+        return ""
+    return "nothing_supported" if "nothing_supported" in verdict.flags else "model_abstained"
+
+
+def _require_time(deadline: float) -> None:
+    if time.time() >= deadline:
+        raise DeadlineExceeded("the deadline passed before the model was asked")

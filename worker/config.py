@@ -1,0 +1,187 @@
+"""The worker's settings, read once at start from `RAG_*` environment variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import time
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from producer.config import ProducerConfig, read, setting
+from producer.contract import require_collection
+from producer.errors import InvalidRequest
+
+LOCAL_URL_VARIABLE = "RAG_LOCAL_URL"
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(f"{text} is not a number from 1 up")
+    return number
+
+
+def _cosine(text: str) -> float:
+    number = float(text)
+    if not -1.0 <= number <= 1.0:
+        raise ValueError(f"{text} is no cosine; write a number from -1 to 1")
+    return number
+
+
+def _device(text: str) -> str:
+    if text not in ("auto", "cpu", "cuda"):
+        raise ValueError(f"{text!r} is no device; write auto, cpu or cuda")
+    return text
+
+
+def _time_zone(text: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise ValueError(f"{text!r} is no time zone; write a name such as America/New_York") from error
+
+
+def _clock(text: str) -> time:
+    if not re.fullmatch(r"\d{2}:\d{2}", text):
+        raise ValueError(f"{text!r} is no time of day; write it as 02:00")
+    return time.fromisoformat(text)
+
+
+def _folders(text: str) -> tuple[tuple[str, Path], ...]:
+    """Read `handbook=/srv/handbook, rates=/srv/rates`."""
+    folders = []
+    for pair in text.split(","):
+        collection, equals, folder = (part.strip() for part in pair.partition("="))
+        if not equals or not folder:
+            raise ValueError(f"{pair.strip()!r} is no pair; write collection=/folder, and a comma between pairs")
+        try:
+            folders.append((require_collection(collection), Path(folder)))
+        except InvalidRequest as error:
+            raise ValueError(str(error)) from error
+    return tuple(folders)
+
+
+def _url(text: str) -> str:
+    if not text.startswith(("http://", "https://")):
+        raise ValueError(f"{text!r} is no URL; write http://host:port/v1")
+    return text.rstrip("/")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerConfig(ProducerConfig):
+    """Everything that an operator can set; the README's table is checked against this class."""
+
+    embed_model: str = setting(
+        "RAG_EMBED_MODEL",
+        explain="embedder: a local folder or a hub name; empty means all-MiniLM-L6-v2 out of its wheel",
+        default="",
+    )
+    embed_query_prompt: str | None = setting(
+        "RAG_EMBED_QUERY_PROMPT",
+        explain="text put before a question when it is embedded; default: what the model itself asks for",
+        default=None,
+    )
+    embed_passage_prompt: str | None = setting(
+        "RAG_EMBED_PASSAGE_PROMPT",
+        explain="text put before a chunk when it is embedded; default: what the model itself asks for",
+        default=None,
+    )
+    device: str = setting(
+        "RAG_DEVICE",
+        explain="`cuda`, `cpu` or `auto`; `cuda` on a machine without CUDA is an error at start",
+        default="auto",
+        parse=_device,
+    )
+    local_url: str = setting(
+        LOCAL_URL_VARIABLE,
+        explain="the local model's OpenAI-compatible server (vLLM, llama.cpp, Ollama, NIM), with its `/v1`",
+        default="http://127.0.0.1:8080/v1",
+        parse=_url,
+    )
+    local_model: str = setting(
+        "RAG_LOCAL_MODEL",
+        explain="the model's name on that server; empty means the first one that the server lists",
+        default="",
+    )
+    local_api_key: str = setting(
+        "RAG_LOCAL_API_KEY", explain="the local server's key, where it wants one", default="", secret=True
+    )
+    claude_model: str = setting(
+        "RAG_CLAUDE_MODEL", explain="the model for questions that choose Claude", default="claude-sonnet-5-5"
+    )
+    claude_url: str = setting(
+        "RAG_CLAUDE_URL", explain="another address of Claude's API (a gateway)", default="", parse=_url
+    )
+    claude_api_key: str = setting(
+        "RAG_CLAUDE_API_KEY",
+        explain="Claude's key; without one, questions that choose Claude are refused",
+        default="",
+        secret=True,
+    )
+    top_k: int = setting("RAG_TOP_K", explain="passages shown to the model at most", default=4, parse=_count)
+    min_score: float | None = setting(
+        "RAG_MIN_SCORE",
+        explain="cosine below which a passage is no evidence; default: calibrated for the embedder",
+        default=None,
+        parse=_cosine,
+    )
+    answer_tokens: int = setting(
+        "RAG_ANSWER_TOKENS", explain="tokens that the model may write", default=256, parse=_count
+    )
+    answer_concurrency: int = setting(
+        "RAG_ANSWER_CONCURRENCY",
+        explain="questions worked on at once; as many as the model server takes",
+        default=8,
+        parse=_count,
+    )
+    folders: tuple[tuple[str, Path], ...] = setting(
+        "RAG_FOLDERS",
+        explain="what the nightly job ingests: `handbook=/srv/handbook,rates=/srv/rates`",
+        default=(),
+        parse=_folders,
+    )
+    nightly_at: time = setting(
+        "RAG_NIGHTLY_AT", explain="when the nightly job runs", default=time(2, 0), parse=_clock
+    )
+    time_zone: ZoneInfo = setting(
+        "RAG_TIME_ZONE", explain="the time zone of that clock", default=ZoneInfo("UTC"), parse=_time_zone
+    )
+    trace_dir: Path | None = setting(
+        "RAG_TRACE_DIR",
+        explain="for developers only: a folder where every prompt and raw draft is written, in clear text",
+        default=None,
+        parse=Path,
+    )
+    data_dir: Path = setting(
+        "RAG_DATA_DIR",
+        explain="where beat keeps its schedule and the embedded stack its data",
+        default=Path(".rag"),
+        parse=Path,
+    )
+
+
+def load(environment: Mapping[str, str] | None = None) -> WorkerConfig:
+    """Read the settings; raises producer.errors.ConfigurationError that names every fault."""
+    return read(WorkerConfig, environment)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelServerConfig:
+    """Settings of `python -m worker model`, the small model server of the embedded stack."""
+
+    file: Path = setting(
+        "RAG_MODEL_FILE",
+        explain="the GGUF file that `python -m worker model` serves",
+        default=Path(".models/SmolLM2-135M-Instruct.Q4_1.gguf"),
+        parse=Path,
+    )
+    host: str = setting("RAG_MODEL_HOST", explain="the address it listens on", default="127.0.0.1")
+    port: int = setting("RAG_MODEL_PORT", explain="its port", default=8080, parse=_count)
+    context: int = setting(
+        "RAG_MODEL_CONTEXT", explain="tokens of prompt and answer together, a question", default=4096, parse=_count
+    )
+    parallel: int = setting(
+        "RAG_MODEL_PARALLEL", explain="questions that it answers at once", default=2, parse=_count
+    )

@@ -1,0 +1,103 @@
+"""A folder and questions in, a screen out: what the model wrote, what was thrown out, what the app gets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from producer.cli import follow, print_report
+from producer.client import RagClient
+from producer.contract import Answer
+from worker.drafts import read_drafts
+from worker.errors import FolderUnavailable
+
+_COLLECTION = "demo"
+
+
+def run_demo(broker_url: str, *, documents: Path, questions: Path, traces: Path, console: Console) -> None:
+    """Ingest `documents`, ask each line of `questions` and print what became of it.
+
+    Raises FolderUnavailable where the questions cannot be read, and what the client raises.
+    """
+    asked = _questions(questions)
+    with RagClient(broker_url) as client:
+        console.print(Rule(f"Ingest {documents}"))
+        report = follow(client.ingest(str(documents.resolve()), collection=_COLLECTION), console=console)
+        print_report(report, console=console)
+        answers = []
+        for number, question in enumerate(asked, 1):
+            console.print(Rule(f"Question {number} of {len(asked)}"))
+            with console.status("waiting for the answer"):
+                answer = client.ask(question, collection=_COLLECTION).get()
+            console.print(_shown(question, read_drafts(traces).get(answer.question_id, ""), answer))
+            answers.append(answer)
+    console.print(Rule("All questions"))
+    console.print(_summary(asked, answers))
+
+
+def _questions(file: Path) -> list[str]:
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise FolderUnavailable(f"{file} cannot be read: {error.strerror}") from error
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+
+
+def _shown(question: str, draft: str, answer: Answer) -> Group:
+    parts: list[RenderableType] = [Text(question, style="bold"), _evidence(answer)]
+    if draft:
+        parts.append(Panel(Text(draft), title="what the model wrote", title_align="left", border_style="dim"))
+    parts += [Text(f"thrown out: {words}", style="red") for words in _thrown_out(answer)]
+    parts.append(_final(answer))
+    return Group(*parts)
+
+
+def _evidence(answer: Answer) -> Text:
+    if not answer.audit.shown:
+        return Text("no passage is near enough; the model was not asked", style="dim")
+    shown = ", ".join(f"{passage.name} ({passage.score:.2f})" for passage in answer.audit.shown)
+    return Text(f"the model was shown: {shown}", style="dim")
+
+
+def _thrown_out(answer: Answer) -> list[str]:
+    citations = [f"{dropped.string} ({_words(dropped.reason)})" for dropped in answer.audit.dropped]
+    figures = [
+        f"the figure {figure.string} ({_words(figure.reason or 'unsupported')})"
+        for figure in answer.audit.figures
+        if figure.state == "unsupported"
+    ]
+    return citations + figures
+
+
+def _words(reason: str) -> str:
+    return reason.replace("_", " ")
+
+
+def _final(answer: Answer) -> Panel:
+    text = Text(answer.text)
+    if answer.sources_line:
+        text.append(f"\n{answer.sources_line}", style="bold")
+    for source in answer.sources:
+        if source.quote:
+            text.append(f'\n  {source.name}: "{source.quote}"', style="dim")
+    flags = f"   {', '.join(map(_words, answer.audit.flags))}" if answer.audit.flags else ""
+    title = f"what the app gets{flags}"
+    return Panel(text, title=title, title_align="left", border_style="yellow" if answer.abstained else "green")
+
+
+def _summary(questions: list[str], answers: list[Answer]) -> Table:
+    table = Table("question", "answer", "sources", "thrown out", "seconds")
+    for question, answer in zip(questions, answers, strict=True):
+        table.add_row(
+            question,
+            f"none ({_words(answer.reason)})" if answer.abstained else "answered",
+            ", ".join(source.name for source in answer.sources) or "-",
+            str(len(answer.audit.dropped)),
+            f"{sum(answer.timings.values()):.1f}",
+        )
+    return table

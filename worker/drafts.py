@@ -1,0 +1,39 @@
+"""What a model was asked and what it wrote, one JSON line a question, in a file; for developers, off by default.
+
+This is the only place where a draft is written down. It never reaches Redis, a log or an app.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from worker.prompt import Prompt
+from worker.records import Draft
+
+_FILE = "drafts.jsonl"
+
+
+class Trace:
+    """Appends to `drafts.jsonl` in a folder; the file is readable by its owner alone."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder / _FILE
+
+    def write(self, question_id: str, prompt: Prompt, draft: Draft) -> None:
+        """Append one question's prompt and draft."""
+        line = json.dumps({"id": question_id, "messages": prompt.messages, "draft": draft.text})
+        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(file, "a", encoding="utf-8") as stream:
+            stream.write(line + "\n")
+
+
+def read_drafts(folder: Path) -> dict[str, str]:
+    """Return what the model wrote, by question id."""
+    path = folder / _FILE
+    if not path.exists():
+        return {}
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {record["id"]: record["draft"] for record in map(json.loads, lines)}

@@ -1,0 +1,89 @@
+"""Settings in, the long-lived objects of a process out: store, embedder, index, connectors, the two flows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import cached_property
+
+from worker.answer import AnswerFlow
+from worker.config import WorkerConfig, load
+from worker.connectors import Connector
+from worker.connectors.claude import ClaudeConnector
+from worker.connectors.local import LocalConnector
+from worker.drafts import Trace
+from worker.embedding import Embedder
+from worker.evidence import MIN_SCORE
+from worker.index import Index
+from worker.ingest import IngestFlow
+from worker.store import Store
+
+
+class Runtime:
+    """Builds each object once, when it is first wanted; an ingest worker never builds an index."""
+
+    def __init__(self, config: WorkerConfig) -> None:
+        self.config = config
+
+    @cached_property
+    def store(self) -> Store:
+        """The documents in Redis."""
+        return Store.connect(self.config.broker_url)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The embedding model on its device; raises SettingError, EmbeddingError."""
+        return Embedder(
+            self.config.embed_model or None,
+            device=self.config.device,
+            query_prompt=self.config.embed_query_prompt,
+            passage_prompt=self.config.embed_passage_prompt,
+        )
+
+    @cached_property
+    def answers(self) -> AnswerFlow:
+        """The answer flow with its resident index."""
+        minimum = self.config.min_score
+        return AnswerFlow(
+            embedder=self.embedder,
+            index=Index(self.store, device=self.config.device),
+            connectors=self._connectors(),
+            top_k=self.config.top_k,
+            min_score=MIN_SCORE if minimum is None else minimum,
+            answer_tokens=self.config.answer_tokens,
+            trace=Trace(self.config.trace_dir) if self.config.trace_dir else None,
+        )
+
+    @cached_property
+    def ingests(self) -> IngestFlow:
+        """The ingest flow."""
+        return IngestFlow(store=self.store, embedder=self.embedder)
+
+    def warm_up(self, *, answering: bool) -> None:
+        """Build now what the first task would wait for; raises what building raises."""
+        _ = self.answers if answering else self.ingests
+
+    def _connectors(self) -> dict[str, Connector]:
+        """Claude is there only where a key is: a question that chooses it elsewhere is refused, not rerouted."""
+        config = self.config
+        connectors: dict[str, Connector] = {
+            "local": LocalConnector(config.local_url, model=config.local_model, api_key=config.local_api_key)
+        }
+        if config.claude_api_key:
+            connectors["claude"] = ClaudeConnector(
+                api_key=config.claude_api_key, model=config.claude_model, url=config.claude_url
+            )
+        return connectors
+
+
+_lock = threading.Lock()
+_runtime: Runtime | None = None
+
+
+def current(build: Callable[[], WorkerConfig] = load) -> Runtime:
+    """Return this process's runtime; the first call reads the settings."""
+    global _runtime
+    with _lock:
+        if _runtime is None:
+            _runtime = Runtime(build())
+        return _runtime
