@@ -15,6 +15,7 @@ Messages name files, settings and remedies, never a question, an answer or a doc
     │   ├── UnknownCollection        nothing was ever ingested under this name
     │   ├── LayoutMismatch           the stored bytes have another layout; rebuild
     │   ├── EmbedderMismatch         another embedder wrote this collection; rebuild
+    │   ├── CollectionTooLarge       the vectors do not fit into the device's memory
     │   └── VectorRefused            wrong dimension, zero, NaN or infinite
     ├── ConnectorError
     │   ├── ModelBusy                too many calls in flight                        (retryable)
@@ -86,6 +87,10 @@ class LayoutMismatch(StoreError):
 
 class EmbedderMismatch(StoreError):
     """Raised when another embedder wrote this collection; rebuild it or set the old embedder."""
+
+
+class CollectionTooLarge(StoreError):
+    """Raised when a collection would not fit into the memory of the device; nothing was loaded."""
 
 
 class VectorRefused(StoreError):

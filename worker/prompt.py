@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from worker.records import Passage
 
 NO_ANSWER = "I don't have an answer for you."
 
-_TASK = "You answer questions from the documents that the user gives you, and from nothing else."
-_RULES = f"""\
-Write two or three plain sentences. Take every number from the documents exactly as it stands there.
+_TASK = f"""\
+You answer questions from the documents that the user gives you, and from nothing else.
+Answer in one or two plain sentences. Take every number from the documents exactly as it stands there.
 If the documents do not hold the answer, write only: {NO_ANSWER}"""
-# Small models copy an example marker verbatim, so this holds none.
-_CITE_BY_NAME = 'End with one line that starts with "Sources:" and lists the names of the documents that you used.'
+_CITE_BY_NAME = 'After the answer, write a line that starts with "Sources:" and names the documents that you used.'
+
+# Small models follow examples, not instructions. Who copies the example's document into an answer cites what was
+# not shown, and the check throws it out.
+_HOURS = Passage(name="office_hours.txt", text="The office opens at 9 a.m. on weekdays.")
+_PARKING = Passage(name="parking.md", text="Visitors park on level 2. A day ticket costs 12 dollars.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +32,34 @@ class Prompt:
     def messages(self) -> list[dict[str, str]]:
         """The chat messages, constant part first, so that servers can reuse their prefix cache."""
         return [
-            {"role": "system", "content": f"{self.instructions}\n{_CITE_BY_NAME}"},
-            {"role": "user", "content": f"{self._evidence()}\n\nQuestion: {_one_line(self.question)}"},
+            {"role": "system", "content": f"{_TASK}\n{_CITE_BY_NAME}"},
+            *_turn((_PARKING, _HOURS), "What does a day ticket cost?", "A day ticket costs 12 dollars.", _PARKING),
+            *_turn((_HOURS,), "Who leads the office?", NO_ANSWER),
+            {"role": "user", "content": _asked(self.passages, self.question)},
         ]
 
     @property
     def instructions(self) -> str:
         """The task alone, for connectors that pass evidence and citations as structure."""
-        return f"{_TASK}\n{_RULES}"
+        return _TASK
 
-    def _evidence(self) -> str:
-        return "\n\n".join(_shown(passage) for passage in self.passages)
+    @property
+    def stop(self) -> list[str]:
+        """Where a model that runs on has begun to write the user's part."""
+        return ["\nDocument:", "\nQuestion:"]
+
+
+def _turn(passages: Sequence[Passage], question: str, answer: str, *used: Passage) -> list[dict[str, str]]:
+    """One example: a question as it is asked, and its answer as it should be."""
+    sources = f"\nSources: {', '.join(passage.name for passage in used)}" if used else ""
+    return [
+        {"role": "user", "content": _asked(passages, question)},
+        {"role": "assistant", "content": answer + sources},
+    ]
+
+
+def _asked(passages: Sequence[Passage], question: str) -> str:
+    return "\n\n".join([*map(_shown, passages), f"Question: {_one_line(question)}"])
 
 
 def _shown(passage: Passage) -> str:

@@ -39,6 +39,7 @@ class LocalConnector:
             "model": self._served_model(deadline),
             "messages": prompt.messages,
             "max_tokens": max_tokens,
+            "stop": prompt.stop,
             # The same question over the same evidence should get the same answer.
             "temperature": 0,
         }

@@ -1,0 +1,229 @@
+"""PDF files: pages as a person counts them, columns in reading order, tables with their column names."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pypdfium2
+import pytest
+from reportlab.lib.pagesizes import LETTER
+from reportlab.lib.pdfencrypt import StandardEncryption
+from reportlab.lib.styles import getSampleStyleSheet
+from reportlab.pdfgen.canvas import Canvas
+from reportlab.platypus import (
+    BaseDocTemplate,
+    Frame,
+    PageBreak,
+    PageTemplate,
+    Paragraph,
+    SimpleDocTemplate,
+    Table,
+)
+
+from worker.documents import Limits, read_document
+from worker.errors import DocumentRefused, NothingToIndex
+from worker.records import Document
+
+WIDTH, HEIGHT = LETTER
+PROSE = "The plan pays the benefit in equal parts. The first part is due in January of the year that follows. "
+BODY, HEADING = getSampleStyleSheet()["BodyText"], getSampleStyleSheet()["Heading1"]
+
+
+@pytest.fixture
+def draw(tmp_path: Path):
+    """Read what a function draws on a canvas."""
+
+    def read(paint: Callable[[Canvas], None], *, limits: Limits | None = None, **options) -> Document:
+        path = tmp_path / "drawn.pdf"
+        canvas = Canvas(str(path), pagesize=LETTER, **options)
+        paint(canvas)
+        canvas.save()
+        return read_document(path, limits=limits)
+
+    return read
+
+
+@pytest.fixture
+def flow(tmp_path: Path):
+    """Read what reportlab lays out on pages."""
+
+    def read(*flowables, template: BaseDocTemplate | None = None) -> Document:
+        path = tmp_path / "flowed.pdf"
+        (template or SimpleDocTemplate(str(path))).build(list(flowables))
+        return read_document(path)
+
+    return read
+
+
+def test_pages_count_from_one_and_headings_stay_above_their_text(flow):
+    document = flow(
+        Paragraph("Fees", HEADING),
+        Paragraph(PROSE, BODY),
+        PageBreak(),
+        Paragraph("Custody", HEADING),
+        Paragraph(PROSE, BODY),
+    )
+    assert [(section.page, section.heading) for section in document.sections] == [(1, ("Fees",)), (2, ("Custody",))]
+    assert document.text == f"{PROSE.strip()}\n\n{PROSE.strip()}"
+
+
+def test_a_table_keeps_its_column_names_in_every_row(flow):
+    document = flow(
+        Paragraph(PROSE, BODY),
+        Table([["Age", "Period in years"], ["73", "26.5"], ["74", "25.5"], ["75", "24.6"]]),
+        Paragraph(PROSE, BODY),
+    )
+    table = document.sections[1]
+    assert table.kind == "table"
+    assert document.text[table.start : table.end].splitlines() == [
+        "Age: 73 | Period in years: 26.5",
+        "Age: 74 | Period in years: 25.5",
+        "Age: 75 | Period in years: 24.6",
+    ]
+
+
+def test_two_columns_are_read_one_after_the_other(tmp_path, flow):
+    frames = [Frame(72, 72, 220, 600), Frame(320, 72, 220, 600)]
+    template = BaseDocTemplate(str(tmp_path / "flowed.pdf"), pageTemplates=[PageTemplate(frames=frames)])
+    sentences = [f"Sentence number {number} stands in its own place in the order. " for number in range(60)]
+    text = flow(*(Paragraph("".join(sentences[n : n + 6]), BODY) for n in range(0, 60, 6)), template=template).text
+    places = [text.index(f"number {number} stands") for number in range(60)]
+    assert places == sorted(places)
+
+
+def test_columns_are_found_where_the_file_draws_line_by_line_across_them(draw):
+    left = [f"left line {number} of the first column of text" for number in range(12)]
+    right = [f"right line {number} of the second column here" for number in range(12)]
+
+    def paint(canvas):
+        canvas.drawString(72, 720, "A title that runs across both of the columns of this page here")
+        for number, lines in enumerate(zip(left, right, strict=True)):
+            canvas.drawString(72, 690 - 14 * number, lines[0])
+            canvas.drawString(330, 690 - 14 * number, lines[1])
+
+    text = draw(paint).text
+    assert text.index("title") < text.index("left line 0") < text.index("left line 11") < text.index("right line 0")
+
+
+def test_running_headers_and_footers_are_left_out(draw):
+    def paint(canvas):
+        for page in range(1, 7):
+            canvas.drawString(72, 750, f"Annual report of the fund, chapter {page}")
+            canvas.drawString(72, 600, f"Unique statement {'abcdef'[page - 1] * 3} of this page.")
+            canvas.drawString(300, 40, f"Page {page} of 6")
+            canvas.showPage()
+
+    text = draw(paint).text
+    assert text.count("Unique statement") == 6
+    assert "Annual report" not in text
+    assert "of 6" not in text
+
+
+def test_a_sentence_that_goes_on_overleaf_is_one_sentence(draw):
+    def paint(canvas):
+        canvas.drawString(72, 700, "The first line of a paragraph that fills the page,")
+        canvas.drawString(72, 686, "and whose last sentence does not end before")
+        canvas.showPage()
+        canvas.drawString(72, 700, "the page does. Then another one follows it.")
+
+    document = draw(paint)
+    assert "does not end before the page does." in document.text
+    assert [section.page for section in document.sections] == [1, 2]
+
+
+def test_words_parted_at_the_end_of_a_line_are_put_together(draw):
+    def paint(canvas):
+        canvas.drawString(72, 714, "Some long-term goals and a long-term plan for retire-")
+        canvas.drawString(72, 700, "ment are written down here, and a new long-")
+        canvas.drawString(72, 686, "term goal for 737–")
+        canvas.drawString(72, 672, "9 as well.")
+
+    assert draw(paint).text == (
+        "Some long-term goals and a long-term plan for retirement are written down here, "
+        "and a new long-term goal for 737–9 as well."
+    )
+
+
+def test_letters_drawn_twice_to_look_bold_are_read_once(draw):
+    def paint(canvas):
+        for shift in (0, 0.2):
+            canvas.drawString(72 + shift, 700, "A stuffed office coffee")
+
+    assert draw(paint).text == "A stuffed office coffee"
+
+
+def test_text_on_its_side_is_read_and_stamps_along_the_margin_are_not(draw):
+    def paint(canvas):
+        canvas.saveState()
+        canvas.translate(300, 100)
+        canvas.rotate(90)
+        canvas.drawString(0, 0, "Most of the text of this page stands upright to its reader.")
+        canvas.drawString(0, -14, "It goes on in a second line that follows the first one.")
+        canvas.restoreState()
+        canvas.drawString(20, 20, "STAMP")
+
+    assert draw(paint).text == (
+        "Most of the text of this page stands upright to its reader. "
+        "It goes on in a second line that follows the first one."
+    )
+
+
+def test_leaders_to_page_numbers_are_no_text(draw):
+    assert draw(lambda canvas: canvas.drawString(72, 700, "Chapter 1 . . . . . . . . . . 12")).text == "Chapter 1 12"
+
+
+def test_page_labels_are_given_where_they_differ_from_the_count(tmp_path):
+    path = tmp_path / "labelled.pdf"
+    canvas = Canvas(str(path))
+    canvas.addPageLabel(0, style="ROMAN_LOWER", start=4)
+    canvas.drawString(72, 700, "Preface of the report.")
+    canvas.save()
+    (section,) = read_document(path).sections
+    assert (section.page, section.location) == (1, "page iv")
+
+
+def test_an_empty_password_opens_a_file_and_a_real_one_refuses_it(draw):
+    def paint(canvas):
+        canvas.drawString(72, 700, "The limit is $7,000.")
+
+    assert draw(paint, encrypt=StandardEncryption("", "owner")).text == "The limit is $7,000."
+    with pytest.raises(DocumentRefused, match="encrypted"):
+        draw(paint, encrypt=StandardEncryption("user", "owner"))
+
+
+def test_pages_of_images_have_nothing_to_index(draw):
+    with pytest.raises(NothingToIndex, match="no text layer"):
+        draw(lambda canvas: canvas.rect(100, 100, 200, 200, fill=1))
+
+
+def test_too_many_pages_are_refused(draw):
+    def paint(canvas):
+        for _ in range(4):
+            canvas.drawString(72, 700, "Page.")
+            canvas.showPage()
+
+    with pytest.raises(DocumentRefused, match="4 pages, more than 3"):
+        draw(paint, limits=Limits(max_pages=3))
+
+
+def test_damaged_bytes_are_refused(tmp_path):
+    path = tmp_path / "a.pdf"
+    path.write_bytes(b"%PDF-1.7\nnothing that follows is right")
+    with pytest.raises(DocumentRefused, match="damaged"):
+        read_document(path)
+
+
+def test_files_attached_to_a_pdf_are_read_and_named(tmp_path):
+    buffer = io.BytesIO()
+    canvas = Canvas(buffer)
+    canvas.drawString(72, 700, "See the attachment.")
+    canvas.save()
+    with pypdfium2.PdfDocument(buffer.getvalue()) as pdf:
+        pdf.new_attachment("rates.csv").set_data(b"year,rate\n2024,3.2%\n")
+        pdf.save(str(tmp_path / "a.pdf"))
+    document = read_document(tmp_path / "a.pdf")
+    last = document.sections[-1]
+    assert document.text[last.start : last.end] == "year: 2024 | rate: 3.2%"
+    assert (last.page, last.location) == (None, 'attachment "rates.csv", row 2')

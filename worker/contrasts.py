@@ -1,0 +1,65 @@
+"""Words that exclude each other: where the evidence says one and the answer another, the answer speaks of something else."""
+
+from __future__ import annotations
+
+import re
+
+# Only words that cannot both hold of the same figure or rule in plain financial and insurance language.
+_SETS = (
+    ("single", "married", "joint", "jointly", "head of household", "separately"),
+    ("self-only", "individual", "family"),
+    ("surviving", "divorced", "current", "former"),
+    ("employer", "employee"),
+    ("buyer", "seller"),
+    ("lender", "borrower"),
+    ("landlord", "tenant"),
+    ("grantor", "trustee", "beneficiary"),
+    ("collision", "comprehensive", "liability"),
+    ("roth", "traditional"),
+    ("fixed", "variable", "adjustable"),
+    ("short-term", "long-term"),
+    ("in-network", "out-of-network"),
+    ("gross", "net"),
+    ("before-tax", "after-tax"),
+    ("pre-tax", "after-tax"),
+    ("increase", "decrease"),
+    ("increased", "decreased"),
+    ("rose", "fell"),
+    ("higher", "lower"),
+    ("gain", "loss"),
+    ("asset", "liability"),
+    ("assets", "liabilities"),
+    ("minimum", "maximum"),
+    ("lowest", "highest"),
+    ("earliest", "latest"),
+    ("deposit", "withdrawal"),
+    ("taxable", "tax-free", "tax-exempt"),
+    ("deductible", "nondeductible", "non-deductible"),
+    ("federal", "state", "local"),
+    ("domestic", "foreign"),
+    ("basic", "diluted"),
+    ("current", "noncurrent", "non-current"),
+    ("operating", "investing", "financing"),
+)
+_BY_WORD: dict[str, list[frozenset[str]]] = {}
+for _set in _SETS:
+    for _word in _set:
+        _BY_WORD.setdefault(_word, []).append(frozenset(_set))
+_FINDER = re.compile(r"(?<![\w-])(?:" + "|".join(sorted(map(re.escape, _BY_WORD), key=len, reverse=True)) + r")(?![\w-])")
+
+
+def contrast(statement: str, evidence: str) -> tuple[str, str] | None:
+    """A word of the statement and the excluding word that stands in its place in the evidence, or None.
+
+    Evidence that holds the statement's own word as well speaks of both, and contradicts nothing.
+    """
+    said = dict.fromkeys(_FINDER.findall(statement.lower()))
+    shown = dict.fromkeys(_FINDER.findall(evidence.lower()))
+    for word in said:
+        if word in shown:
+            continue
+        for group in _BY_WORD[word]:
+            others = [other for other in shown if other in group]
+            if others and not group & set(said) & set(shown):
+                return word, others[0]
+    return None

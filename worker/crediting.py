@@ -1,0 +1,118 @@
+"""Decides which of the cited documents carry what they are cited for: used, not merely available."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from worker.mentions import Mention
+from worker.records import CitedSource
+from worker.statements import Clause, Grounds, Statement
+from worker.support import RELATIVE_FLOOR
+
+# Below this share of a clause's words and figures, even the best document shown does not carry it.
+_LEAST_CARRIED = 0.2
+_QUOTED = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """A cited document with the reason why it is not listed, or the evidence for listing it."""
+
+    mention: Mention
+    reason: str = ""
+
+
+def credit(mentions: Sequence[Mention], statements: Sequence[Statement], grounds: Grounds) -> list[Credit]:
+    """Judge every mention of a shown document by the statements that it is cited for."""
+    scopes = _scopes(mentions, statements)
+    return [Credit(mention, _reason(mention.name or "", scope, grounds)) for mention, scope in zip(mentions, scopes, strict=True)]
+
+
+def _scopes(mentions: Sequence[Mention], statements: Sequence[Statement]) -> list[Sequence[Statement]]:
+    """What each mention is cited for: its own sentence with the uncited ones before it, or the whole answer."""
+    places = [_place(mention, statements) for mention in mentions]
+    taken = sorted({place for place in places if place is not None})
+    scopes: list[Sequence[Statement]] = []
+    for place in places:
+        if place is None:
+            scopes.append(statements)
+        else:
+            previous = max((other for other in taken if other < place), default=-1)
+            scopes.append(statements[previous + 1 : place + 1])
+    return scopes
+
+
+def _place(mention: Mention, statements: Sequence[Statement]) -> int | None:
+    if mention.position is None or not statements:
+        return None
+    before = [index for index, statement in enumerate(statements) if statement.start < mention.position]
+    return before[-1] if before else 0
+
+
+def _reason(name: str, scope: Sequence[Statement], grounds: Grounds) -> str:
+    """Why a document carries none of the statements; "" where it carries one, or where there is nothing to judge by."""
+    claims = [statement for statement in scope if statement.kind != "refusal"]
+    if not claims:
+        return "refusal"
+    sound = [statement for statement in claims if not statement.fault]
+    if not sound:
+        return next(statement.fault for statement in claims)
+    if any(_carries(name, statement, grounds) for statement in sound):
+        return ""
+    judged = [statement for statement in sound if statement.kind == "claim"]
+    return "not_supported" if judged or len(sound) < len(claims) else ""
+
+
+def _carries(name: str, statement: Statement, grounds: Grounds) -> bool:
+    if _misattributes(name, statement, grounds):
+        return False
+    if statement.kind == "foreign" and not statement.figures:
+        return True  # words of two languages cannot be compared
+    return any(carries_clause(name, clause, grounds) for clause in statement.clauses)
+
+
+def _misattributes(name: str, statement: Statement, grounds: Grounds) -> bool:
+    return any(
+        check.support is not None and not _quoted_in(name, check.string, grounds) for check in statement.quotes if check.state == "verbatim"
+    )
+
+
+def _quoted_in(name: str, quotation: str, grounds: Grounds) -> bool:
+    return name in grounds.quotes.holders(quotation)
+
+
+def carries_clause(name: str, clause: Clause, grounds: Grounds) -> bool:
+    """Whether a document carries nearly as much of a clause as the best of all the shown ones does."""
+    shares = document_shares(clause, grounds)
+    best = max(shares.values(), default=0.0)
+    return best >= _LEAST_CARRIED and shares.get(name, 0.0) >= RELATIVE_FLOOR * best
+
+
+def document_shares(clause: Clause, grounds: Grounds) -> dict[str, float]:
+    """For each shown document the mean of its word coverage and its share of the figures, 0..1."""
+    coverage = grounds.evidence.passage_coverage(clause.stems) if clause.stems else []
+    holders = [grounds.figures.passages_with(figure) for figure in clause.figures]
+    shares: dict[str, float] = {}
+    for index, passage in enumerate(grounds.passages):
+        parts = [coverage[index]] if coverage else []
+        if holders:
+            parts.append(sum(index in holder for holder in holders) / len(holders))
+        share = sum(parts) / len(parts) if parts else 0.0
+        shares[passage.name] = max(share, shares.get(passage.name, 0.0))
+    return shares
+
+
+def cite(name: str, statements: Sequence[Statement], grounds: Grounds) -> CitedSource:
+    """A document as a source, with the evidence sentence in it that carries most of a sound statement."""
+    passages = [index for index, passage in enumerate(grounds.passages) if passage.name == name]
+    best: tuple[float, CitedSource] = (_QUOTED, CitedSource(name, passage=passages[0]))
+    for statement in statements:
+        if statement.fault or statement.kind == "refusal":
+            continue
+        for unit, coverage in grounds.evidence.units_of(passages, [stem for clause in statement.clauses for stem in clause.stems]):
+            held = sum(unit.passage == c.support.passage and unit.start <= c.support.start < unit.end for c in statement.figures if c.support)
+            score = coverage + held / max(1, len(statement.figures))
+            if score > best[0]:
+                best = score, CitedSource(name, unit.text, unit.start, unit.end, unit.passage)
+    return best[1]

@@ -1,0 +1,93 @@
+"""What a model leaves around its answer: reasoning, template tokens, role labels, a next turn, a repetition loop."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_REASONING = "think|thinking|thought|reasoning|scratchpad|analysis"
+_CLOSING = re.compile(rf"</(?:{_REASONING})>|\[/INST\]", re.I)
+_OPENING = re.compile(rf"<(?:{_REASONING})>", re.I)
+_FINAL_CHANNEL = re.compile(r"<\|channel\|>final<\|message\|>")
+_END = re.compile(
+    r"<\|(?:im_end|eot_id|eom_id|end|endoftext|end_of_text|return|end_of_turn|eot)\|>|</s>|<end_of_turn>|<eos>|<｜end▁of▁sentence｜>", re.I
+)
+_TOKEN = re.compile(
+    r"(?:<\|(?:im_start|start_header_id|start)\|>|<start_of_turn>)\s*(?:assistant|model)?\s*(?:<\|end_header_id\|>|<\|message\|>)?"
+    r"|<\|[\w ▁]{1,40}\|>|<｜[\w ▁]{1,40}｜>|</?s>|<(?:bos|eos|pad|unk|start_of_turn|end_of_turn)>|\[/?INST\]|<</?SYS>>",
+    re.I,
+)
+_ROLE = re.compile(
+    r"\s*(?:[*_#]*(?:assistant|ai|bot|model|final answer|answer|response|antwort|respuesta|réponse)[*_]*\s*[:：][*_]*\s*)+", re.I
+)
+_NEXT_TURN = re.compile(r"^[ \t>*_#]*(?:question|user|human|instruction)[*_]*[ \t]*[:：]", re.I | re.M)
+_TAGGED_ANSWER = re.compile(r"</?(?:answer|final_answer|response|output)>", re.I)
+# One line or sentence, three times or more in a row, is a loop: nothing is lost when it is said once.
+_SENTENCE = re.compile(r"[^.!?\n]{12,}(?:[.!?]++|\n)(?:[ \t]*(?:\[[^\]\n]{1,40}\]|\([^)\n]{1,40}\)))*\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """An answer without debris, and what was cut off behind it."""
+
+    text: str
+    tail: str = ""
+    """What the model went on to write after its answer had ended; no part of the answer."""
+    truncated: bool = False
+    """The reasoning never ended, so there is no answer."""
+    looped: bool = False
+
+
+def strip_debris(text: str) -> Cleaned:
+    """Take a model's output apart into its answer and the rest; template names follow the public chat formats."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text, truncated = _without_reasoning(text)
+    text, tail = _until_the_end(text)
+    text = _TAGGED_ANSWER.sub("", text)
+    if role := _ROLE.match(text):
+        text = text[role.end() :]
+    text, looped = _without_loop(text)
+    return Cleaned(text, tail, truncated, looped)
+
+
+def _without_reasoning(text: str) -> tuple[str, bool]:
+    """Everything up to the last closing tag is reasoning, and so is everything after an opening tag left open."""
+    channels = list(_FINAL_CHANNEL.finditer(text))
+    if channels:
+        text = text[channels[-1].end() :]
+    closings = list(_CLOSING.finditer(text))
+    if not closings:
+        opening = _OPENING.search(text)
+        return (text[: opening.start()], True) if opening else (text, False)
+    before, after = text[: closings[-1].start()], text[closings[-1].end() :]
+    if not after.strip() and (opening := _OPENING.search(before)):
+        after = before[: opening.start()]  # the answer came first, the reasoning behind it
+    rest, truncated = _without_reasoning(after) if _OPENING.search(after) else (after, False)
+    return rest, truncated
+
+
+def _until_the_end(text: str) -> tuple[str, str]:
+    """Cut at the first end-of-turn token or invented next question that has an answer before it."""
+    cuts = [match for pattern in (_END, _NEXT_TURN) for match in pattern.finditer(text)]
+    for match in sorted(cuts, key=lambda match: match.start()):
+        answer = _TOKEN.sub("", text[: match.start()])
+        if answer.strip():
+            return answer, text[match.start() :]
+    return _TOKEN.sub("", text), ""
+
+
+def _without_loop(text: str) -> tuple[str, bool]:
+    kept: list[str] = []
+    position, previous, run = 0, "", 0
+    for match in _SENTENCE.finditer(text):
+        words = match[0].strip()
+        run = run + 1 if words == previous and match.start() == position else 1
+        kept.append(text[position : match.start()])
+        kept.append(match[0])
+        if run == 3:
+            del kept[-4:]  # the second and the third go; later ones go one by one
+        elif run > 3:
+            del kept[-2:]
+        position, previous = match.end(), words
+    looped = len("".join(kept)) < position
+    return "".join((*kept, text[position:])), looped

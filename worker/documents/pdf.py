@@ -1,0 +1,91 @@
+"""PDF files become blocks with the page numbers that a person sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from worker.documents.blocks import Block
+from worker.documents.furniture import without_furniture
+from worker.documents.glyphs import Fragment, fragments
+from worker.documents.layout import Line, lines
+from worker.documents.nesting import Container
+from worker.documents.pageflow import Typography, blocks
+from worker.errors import DocumentRefused, NothingToIndex
+
+_RIGHT_TO_LEFT = range(0x590, 0x900)
+_LEAST_SHARE = 0.2
+
+
+def read_pdf(data: bytes, container: Container) -> Iterator[Block]:
+    """Yield the blocks of a PDF in reading order, running headers and footers left out.
+
+    Raises DocumentRefused for a password, damage or too many pages, NothingToIndex without a text layer.
+    """
+    pdf = _open(data)
+    try:
+        most = container.limits.max_pages
+        if len(pdf) > most:
+            raise DocumentRefused(f"has {len(pdf):,} pages, more than {most:,}; split the file")
+        found = False
+        for block in chain(_pages(pdf), container.attachments(_attachments(pdf))):
+            found = True
+            yield block
+        if not found:
+            raise NothingToIndex("has no text layer: its pages are images; run text recognition (OCR) on it")
+    finally:
+        pdf.close()
+
+
+def _open(data: bytes) -> pypdfium2.PdfDocument:
+    try:
+        return pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        if error.err_code in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY):
+            raise DocumentRefused("is encrypted; save it without a password") from error
+        raise DocumentRefused("is damaged: not a PDF that can be opened") from error
+
+
+def _pages(pdf: pypdfium2.PdfDocument) -> Iterator[Block]:
+    labels = [pdf.get_page_label(index) for index in range(len(pdf))]
+    laid_out = [_lines(pdf, index) for index in range(len(pdf))]
+    pages = without_furniture(laid_out)
+    for index, block in blocks(pages, Typography(pages)):
+        number = index + 1
+        label = labels[index]
+        yield replace(block, page=number, location=f"page {label}" if label not in ("", str(number)) else "")
+
+
+def _lines(pdf: pypdfium2.PdfDocument, index: int) -> list[Line]:
+    try:
+        page = pdf[index]
+    except pypdfium2.PdfiumError:  # a damaged page costs itself, not the document
+        return []
+    try:
+        return lines(_right_to_left(page) or fragments(page))
+    finally:
+        page.close()
+
+
+def _right_to_left(page: pypdfium2.PdfPage) -> list[Fragment]:
+    """Return the lines of a Hebrew or Arabic page in PDFium's own order, which knows writing directions."""
+    textpage = page.get_textpage()
+    text = textpage.get_text_range()
+    textpage.close()
+    if sum(ord(letter) in _RIGHT_TO_LEFT for letter in text) < _LEAST_SHARE * len(text) or not text:
+        return []
+    return [Fragment(line, 0, 12 * row, 500, 12 * row + 11, 11) for row, line in enumerate(text.splitlines())]
+
+
+def _attachments(pdf: pypdfium2.PdfDocument) -> Iterator[tuple[str, bytes]]:
+    """Yield the embedded files; the whole content of a PDF portfolio is in them."""
+    for index in range(pdf.count_attachments()):
+        try:
+            attachment = pdf.get_attachment(index)
+            yield attachment.get_name(), bytes(attachment.get_data())
+        except pypdfium2.PdfiumError:
+            continue

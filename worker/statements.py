@@ -1,0 +1,133 @@
+"""Cuts an answer into its statements and runs every check on each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from worker.figures import FigureIndex, check_figures
+from worker.flips import find_flips
+from worker.numerals import Figure, read_figures
+from worker.quotes import QuoteIndex, check_quotes
+from worker.records import FigureCheck, Passage, QuoteCheck
+from worker.refusals import is_deflection, is_refusal, is_small_talk
+from worker.sentences import Offsets, split_clauses, split_sentences
+from worker.support import Evidence, Unit
+from worker.wording import content_stems, is_english
+
+Similarity = Callable[[Sequence[str], Sequence[str]], Sequence[Sequence[float]]]
+
+SUPPORTED, PARTLY = 0.6, 0.35
+# A paraphrase with few shared words may be rescued by an embedder from this cosine on.
+SIMILAR = 0.7
+_CONFLICTS = ("negation_conflict", "bound_flip", "term_swapped", "roles_swapped")
+
+
+class Grounds:
+    """What an answer is held against: the passages shown and the question, each read once."""
+
+    def __init__(self, passages: Sequence[Passage], question: str = "", similarity: Similarity | None = None) -> None:
+        self.passages = tuple(passages)
+        self.question = question
+        self.evidence = Evidence(passages)
+        self.figures = FigureIndex(self.evidence)
+        self.quotes = QuoteIndex.of(passages)
+        self.similarity = similarity
+
+    @cached_property
+    def is_english(self) -> bool:
+        """Whether the evidence is in a language whose words the checks can compare."""
+        return is_english(" ".join(passage.text for passage in self.passages)[:20000])
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A part of a statement that may come from one document while the next part comes from another."""
+
+    text: str
+    stems: tuple[str, ...]
+    figures: tuple[Figure, ...]
+    """Those that the evidence holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One sentence of an answer and everything that the checks found."""
+
+    start: int
+    end: int
+    text: str
+    kind: str
+    """`claim`, `refusal`, `no_claim` (nothing to check), `foreign` (a language that is not the evidence's)."""
+    support: float
+    unit: Unit | None
+    """The evidence sentence that carries it best."""
+    flips: tuple[str, ...]
+    figures: tuple[FigureCheck, ...]
+    quotes: tuple[QuoteCheck, ...]
+    clauses: tuple[Clause, ...]
+
+    @property
+    def fault(self) -> str:
+        """Why no document may be shown as this statement's source; "" where one may."""
+        if any(check.state == "unsupported" and check.reason != "arithmetic" for check in self.figures):
+            return "figure_unsupported"
+        if any(check.state in ("not_found", "stitched") for check in self.quotes):
+            return "quote_unsupported"
+        return "claim_conflict" if any(flip in _CONFLICTS for flip in self.flips) else ""
+
+    @property
+    def must_go(self) -> bool:
+        """Whether strict policy removes it: a figure or a quotation that the evidence does not hold."""
+        return any(check.state == "unsupported" for check in self.figures) or any(
+            check.state in ("not_found", "stitched") for check in self.quotes
+        )
+
+
+def read_statements(text: str, grounds: Grounds) -> tuple[Statement, ...]:
+    """Every sentence of an answer, checked."""
+    sentences = split_sentences(text)
+    figures = check_figures(text, sentences, grounds.figures, grounds.question)
+    quotes = check_quotes(text, grounds.quotes, grounds.question)
+    return tuple(_statement(text, sentence, grounds, figures, quotes) for sentence in sentences)
+
+
+def _statement(
+    text: str, sentence: Offsets, grounds: Grounds, figures: Sequence[FigureCheck], quotes: Sequence[QuoteCheck]
+) -> Statement:
+    start, end = sentence
+    words = text[start:end]
+    stems = content_stems(words)
+    own_figures = tuple(check for check in figures if start <= check.start < end)
+    own_quotes = tuple(check for check in quotes if check.start < end and check.end > start)
+    unit, coverage = grounds.evidence.best_unit(stems)
+    kind = _kind(words, stems, own_figures, grounds)
+    support = coverage if kind == "claim" else 0.0
+    if kind == "claim" and unit and support < SUPPORTED and grounds.similarity:
+        support = _rescued(words, support, grounds)
+    flips = find_flips(words, unit, coverage) if unit and kind == "claim" else ()
+    found = {check.start for check in own_figures if check.state in ("verified", "rounded")}
+    clauses = tuple(_clause(text, *clause, found) for clause in split_clauses(text, start, end))
+    return Statement(start, end, words, kind, support, unit, flips, own_figures, own_quotes, clauses)
+
+
+def _kind(words: str, stems: Sequence[str], figures: Sequence[FigureCheck], grounds: Grounds) -> str:
+    if is_refusal(words):
+        return "refusal"
+    if is_small_talk(words) or is_deflection(words) or not (stems or figures):
+        return "no_claim"
+    return "foreign" if grounds.is_english and not is_english(words) else "claim"
+
+
+def _rescued(words: str, support: float, grounds: Grounds) -> float:
+    """An embedder's best cosine to an evidence sentence, where it says clearly more than the shared words do."""
+    assert grounds.similarity is not None
+    texts = [unit.text for unit in grounds.evidence.units]
+    best = max((max(row) for row in grounds.similarity([words], texts)), default=0.0) if texts else 0.0
+    return max(support, float(best)) if best >= SIMILAR else support
+
+
+def _clause(text: str, start: int, end: int, found: Collection[int]) -> Clause:
+    figures = tuple(figure for figure in read_figures(text, start, end) if figure.start in found)
+    return Clause(text[start:end], tuple(content_stems(text[start:end])), figures)
