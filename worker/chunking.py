@@ -15,6 +15,10 @@ from worker.records import Chunk, Document, Section
 _FULL = 0.5
 # Where a sentence must be cut after all: between lines, clauses, cells, list members, words.
 _SEPARATORS = ("\n", "; ", " | ", ", ", " ")
+# Below this share of the budget the sum of two costs stands for the cost of both together.
+_NEAR = 0.8
+_BUNDLES = 16
+_LIST_MARK = "- "
 _LANGUAGE = "en"
 
 
@@ -91,10 +95,10 @@ class _Chunker:
 
     def _joins(self, group: list[_Piece], piece: _Piece, budget: int, page: Callable[[_Piece], int | None]) -> bool:
         cost = self._cost(group[0].start, piece.end)
-        # A paragraph that ends in a colon says little without what follows.
         full = sum(member.cost for member in group) >= _FULL * budget
-        introduces = self._text[group[-1].end - 1] == ":"
-        return cost <= budget and page(group[0]) == page(piece) and (introduces or not full)
+        # What ends in a colon says little without what follows, and so do the members of a list alone.
+        needed = self._text[group[-1].end - 1] == ":" or self._text.startswith(_LIST_MARK, piece.start)
+        return cost <= budget and page(group[0]) == page(piece) and (needed or not full)
 
     def _cost(self, start: int, end: int) -> int:
         return self._count(self._text[start:end]) - self._special
@@ -127,34 +131,46 @@ class _Chunker:
 
     def _cut(self, piece: _Piece, budget: int) -> Iterator[_Piece]:
         """Cut a piece that is too long, between sentences, else at the mildest separator that it has."""
-        parts = self._sentences(piece)
+        spans = self._sentences(piece)
         for separator in _SEPARATORS:
-            if len(parts) > 1:
+            if len(spans) > 1:
                 break
-            parts = [self._piece(*span) for span in self._split(piece.start, piece.end, separator)]
-        if len(parts) < 2:
+            spans = list(self._split(piece.start, piece.end, separator))
+        else:
+            spans = _bundles(spans)
+        if len(spans) < 2:
             middle = (piece.start + piece.end) // 2
-            parts = [self._piece(piece.start, middle), self._piece(middle, piece.end)]
-        yield from self._balanced(parts, budget)
+            spans = [(piece.start, middle), (middle, piece.end)]
+        yield from self._balanced([self._piece(*span) for span in spans], budget)
 
-    def _sentences(self, piece: _Piece) -> list[_Piece]:
+    def _sentences(self, piece: _Piece) -> list[tuple[int, int]]:
         found = sentencex.get_sentence_boundaries(_LANGUAGE, self._text[piece.start : piece.end])
         spans = ((piece.start + one["start_index"], piece.start + one["end_index"]) for one in found)
-        return [self._piece(*trimmed) for span in spans for trimmed in self._trimmed(*span)]
+        return [trimmed for span in spans for trimmed in self._trimmed(*span)]
 
     def _balanced(self, parts: list[_Piece], budget: int) -> Iterator[_Piece]:
-        """Join parts to runs of about equal cost, none above the budget."""
+        """Join parts to as few runs as the budget allows, of about equal cost."""
         total = sum(part.cost for part in parts)
-        target = total / -(-total // budget)
-        run: _Piece | None = None
-        for part in parts:
-            joined = self._piece(run.start, part.end) if run else part
-            if run and (joined.cost > budget or run.cost >= target):
-                yield from self._emitted(run, budget)
-                joined = part
-            run = joined
-        if run:
-            yield from self._emitted(run, budget)
+        target = total / sum(1 for _ in self._runs(parts, budget, total))
+        for run in self._runs(parts, budget, target):
+            yield from self._cut(run, budget) if run.cost > budget else (run,)
 
-    def _emitted(self, run: _Piece, budget: int) -> Iterator[_Piece]:
-        return self._cut(run, budget) if run.cost > budget else iter((run,))
+    def _runs(self, parts: list[_Piece], budget: int, target: float) -> Iterator[_Piece]:
+        run, number, before = parts[0], 1, parts[0].cost
+        for part in parts[1:]:
+            joined = self._joined(run, part, budget)
+            if joined.cost > budget or before + part.cost / 2 > number * target:
+                yield run
+                joined, number = part, number + 1
+            run, before = joined, before + part.cost
+        yield run
+
+    def _joined(self, run: _Piece, part: _Piece, budget: int) -> _Piece:
+        total = run.cost + part.cost
+        return self._piece(run.start, part.end) if total > _NEAR * budget else _Piece(run.start, part.end, total)
+
+
+def _bundles(words: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the words in a few runs; a run that is too long is cut again, and no word is counted alone."""
+    size = max(1, len(words) // _BUNDLES)
+    return [(words[start][0], words[min(start + size, len(words)) - 1][1]) for start in range(0, len(words), size)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -184,4 +185,11 @@ class ModelServerConfig:
     )
     parallel: int = setting(
         "RAG_MODEL_PARALLEL", explain="questions that it answers at once", default=2, parse=_count
+    )
+    threads: int = setting(
+        "RAG_MODEL_THREADS",
+        explain="processor threads that it uses; default: half of the cores",
+        # Its threads wait by spinning: one for each core would starve the embedder, and itself, many times over.
+        default=max(1, (os.cpu_count() or 1) // 2),
+        parse=_count,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import groupby
 
 _REASONING = "think|thinking|thought|reasoning|scratchpad|analysis"
 _CLOSING = re.compile(rf"</(?:{_REASONING})>|\[/INST\]", re.I)
@@ -23,7 +24,10 @@ _ROLE = re.compile(
 _NEXT_TURN = re.compile(r"^[ \t>*_#]*(?:question|user|human|instruction)[*_]*[ \t]*[:：]", re.I | re.M)
 _TAGGED_ANSWER = re.compile(r"</?(?:answer|final_answer|response|output)>", re.I)
 # One line or sentence, three times or more in a row, is a loop: nothing is lost when it is said once.
-_SENTENCE = re.compile(r"[^.!?\n]{12,}(?:[.!?]++|\n)(?:[ \t]*(?:\[[^\]\n]{1,40}\]|\([^)\n]{1,40}\)))*\s*")
+_SENTENCE = re.compile(r"[^.!?\n]++(?:[.!?]++|\n|\Z)(?:[ \t]*(?:\[[^\]\n]{1,40}\]|\([^)\n]{1,40}\)))*\s*|[.!?\n]")
+_LOOP = 3
+_LEAST_LOOPED = 12
+"""Characters: shorter runs repeat in honest text, as in a list of dashes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +81,11 @@ def _until_the_end(text: str) -> tuple[str, str]:
 
 
 def _without_loop(text: str) -> tuple[str, bool]:
+    """Every sentence of a run of three or more equal ones goes, but the first."""
+    sentences = [match[0] for match in _SENTENCE.finditer(text)]
     kept: list[str] = []
-    position, previous, run = 0, "", 0
-    for match in _SENTENCE.finditer(text):
-        words = match[0].strip()
-        run = run + 1 if words == previous and match.start() == position else 1
-        kept.append(text[position : match.start()])
-        kept.append(match[0])
-        if run == 3:
-            del kept[-4:]  # the second and the third go; later ones go one by one
-        elif run > 3:
-            del kept[-2:]
-        position, previous = match.end(), words
-    looped = len("".join(kept)) < position
-    return "".join((*kept, text[position:])), looped
+    for _, run in groupby(sentences, key=str.strip):
+        same = list(run)
+        looped = len(same) >= _LOOP and len(same[0].strip()) >= _LEAST_LOOPED
+        kept += same[:1] if looped else same
+    return "".join(kept), len(kept) < len(sentences)

@@ -113,6 +113,8 @@ def _environment(stack: Stack, environment: Mapping[str, str], *, own_model: boo
             [str(_redis_folder()), str(Path(sys.executable).parent), environment.get("PATH", "")]
         ),
         "HF_HUB_OFFLINE": "1",
+        # Several processes share few cores here: a thread that waits must not keep one busy.
+        "OMP_WAIT_POLICY": "PASSIVE",
         "PYTHONUNBUFFERED": "1",
         "RAG_DATA_DIR": str(stack.folder),
         "RAG_BROKER_URL": stack.broker_url,

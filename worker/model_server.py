@@ -36,6 +36,8 @@ def _start(config: ModelServerConfig) -> object:
     params.n_parallel = config.parallel
     # llama.cpp shares one context among its slots.
     params.n_ctx = config.context * config.parallel
+    for pool in (params.cpuparams, params.cpuparams_batch):
+        pool.n_threads = config.threads
     params.verbosity = _QUIET
     params.ui = False
     return xllamacpp.Server(params)

@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from urllib.parse import unquote
 
 from worker.escaping import printable_name
 
@@ -57,7 +56,9 @@ def fold(text: str) -> tuple[str, tuple[int, ...]]:
     folded: list[str] = []
     origins: list[int] = []
     for match in _PERCENT.finditer(text):
-        piece = unquote(match[0]) if match[0].startswith("%") else match[0]
+        piece = match[0]
+        if piece.startswith("%") and len(piece) > 1:
+            piece = bytes.fromhex(piece.replace("%", "")).decode(errors="replace")
         piece = unicodedata.normalize("NFC", piece.translate(_ZERO_WIDTH)).casefold().translate(_SEPARATORS)
         folded.append(piece)
         origins += [match.start()] * len(piece)

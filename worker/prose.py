@@ -29,17 +29,19 @@ _WORDED = re.compile(
     re.I,
 )
 _CAPITALISED = re.compile(r"(?:(?<=[a-z][ \t])(?:[A-Z][\w'&-]*[ \t]+|\d{4}[ \t]+){1,4})$")
-_CODE = re.compile(r"```[^`]*(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]+`|\\\[.*?\\\]", re.S)
+_FENCE = re.compile(r"^[ \t]*(```|~~~)(?:.*?(?P<closed>^[ \t]*\1)|.*?(?=\n\nSources: )|.*)", re.S | re.M)
+_INLINE_CODE = re.compile(r"```[^`\n]+```|`([^`\n]+)`|\\\[.*?\\\]", re.S)
 _WINDOW = 120
 
 
 def code_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Fenced code (closed or cut off), inline code and display mathematics: nothing in there cites.
+    """Fenced code, inline code and display mathematics: nothing in there cites.
 
-    A name between single backticks is not code.
+    A fence that was cut off ends at a sources line, and a name between single backticks is not code.
     """
-    for match in _CODE.finditer(text):
-        if match[0].startswith(("```", "~~~", "\\")) or not looks_like_a_name(match[0].strip("`")):
+    yield from (match.span() for match in _FENCE.finditer(text))
+    for match in _INLINE_CODE.finditer(text):
+        if not (match[1] and looks_like_a_name(match[1])):
             yield match.span()
 
 

@@ -20,6 +20,8 @@ from torch import Tensor
 BLOCK: Final = 32
 # Rows of one product: their estimates are still in the cache when they are looked at.
 _SEGMENT: Final = 1 << 15
+# Blocks that are coded at once: a few copies of them must not matter beside the matrix.
+_ENCODED_BLOCKS: Final = 256
 _LARGEST_CODE: Final = 127
 _NO_ROW: Final = -(1 << 30)
 # Cover the rounding of the few float32 operations on estimates and bounds, none of which is above 2 in size.
@@ -48,6 +50,10 @@ class BlockCodes:
 
     def encode(self, vectors: Tensor, blocks: Tensor) -> None:
         """Code the given blocks anew from `vectors` (room, d)."""
+        for start in range(0, len(blocks), _ENCODED_BLOCKS):
+            self._encode(vectors, blocks[start : start + _ENCODED_BLOCKS])
+
+    def _encode(self, vectors: Tensor, blocks: Tensor) -> None:
         dimension = vectors.shape[1]
         rows = vectors.view(-1, BLOCK, dimension)[blocks]
         scales = _scale(rows.flatten(1))

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from worker.devices import require
+from worker.filters import Filter
+from worker.lexical import NameIndex, names_in
 from worker.records import Hit
 from worker.search_kernel import Floats, Mask, Matrix, Places, Scores
 from worker.stored import ChangePage, DocumentInfo, Generation, PackedChunks, StoredDocument
 
+# Filters whose rows are remembered; a byte a row each.
+_KEPT_MASKS: Final = 16
 _NO_ROWS: Final = np.empty(0, dtype=np.int64)
 
 
@@ -22,6 +27,10 @@ class _Held:
     info: DocumentInfo
     chunks: PackedChunks
     rows: Places
+
+    def texts(self) -> Iterator[str]:
+        """The texts that were embedded, in order."""
+        return (self.chunks[ordinal].embedded_text for ordinal in range(len(self.chunks)))
 
 
 class Resident:
@@ -34,8 +43,11 @@ class Resident:
     """
 
     def __init__(self, generation: Generation, device: str) -> None:
+        _require_memory(generation, device)
         self.generation = generation
         self.version = 0
+        self._masks: dict[Filter, Mask] = {}
+        self._names: NameIndex | None = None
         self._matrix = Matrix(generation.dimension, device, room=generation.rows)
         self._held: dict[int, _Held] = {}
         self._numbers: dict[str, int] = {}
@@ -50,6 +62,7 @@ class Resident:
 
     def apply(self, page: ChangePage) -> None:
         """Bring the documents of the page to what they are now; the cost grows with the page only."""
+        self._masks.clear()
         placed = [(held, document) for document in page.documents if (held := self._place(document))]
         if placed:
             # Only now: placing a later document may have moved the rows of an earlier one.
@@ -58,14 +71,32 @@ class Resident:
         if page.documents:
             self.version = page.documents[-1].version
 
-    def search(
-        self, queries: Floats, k: int, allows: Callable[[DocumentInfo], bool] | None = None
-    ) -> list[list[Hit]]:
+    def search(self, queries: Floats, k: int, where: Filter | None = None) -> list[list[Hit]]:
         """Return the k best hits of each query, best first; ties by document name, then by ordinal."""
         if self._matrix.size == 0:
             return [[] for _ in queries]
-        allowed = self._allowed_rows(allows) if allows else None
+        allowed = self._allowed_rows(where) if where else None
         return [self._hits(rows, scores, k) for rows, scores in self._matrix.best(queries, k, allowed)]
+
+    def named(self, question: str, query: Floats, where: Filter | None = None) -> list[Hit]:
+        """Return the chunks that hold a rare name of the question, best first; `query` (d,) gives their cosines.
+
+        The first question with a name reads all texts once; after that the names follow the changes.
+        """
+        if not any(names_in(question)):
+            return []
+        if self._names is None:
+            self._names = NameIndex()
+            for number, held in self._held.items():
+                self._names.put(number, held.texts())
+        found = [(self._held[number], ordinal) for number, ordinal in self._names.search(question)]
+        allowed = [(held, ordinal) for held, ordinal in found if where is None or where.allows(held.info)]
+        rows = np.array([held.rows[ordinal] for held, ordinal in allowed], dtype=np.int64)
+        scores = self._matrix.cosines(query[None], np.zeros_like(rows), rows).tolist()
+        return [
+            Hit(held.info.name, ordinal, score, held.chunks[ordinal])
+            for (held, ordinal), score in zip(allowed, scores, strict=True)
+        ]
 
     def _place(self, document: StoredDocument) -> _Held | None:
         """Give the document as many rows as it has chunks; None where it has none."""
@@ -74,6 +105,8 @@ class Resident:
         count = len(document.chunks)
         rows = self._give_back(rows, count) if count < len(rows) else self._take(rows, count)
         if count == 0 or document.info is None:
+            if self._names is not None and number is not None:
+                self._names.remove(number)
             return None
         if number is None:
             number = self._next_number
@@ -81,6 +114,8 @@ class Resident:
         self._numbers[document.name] = number
         self._owner[rows], self._ordinal[rows] = number, np.arange(count)
         self._held[number] = held = _Held(document.info, document.chunks, rows)
+        if self._names is not None:
+            self._names.put(number, held.texts())
         return held
 
     def _take(self, rows: Places, count: int) -> Places:
@@ -108,10 +143,15 @@ class Resident:
         self._matrix.resize(size)
         return kept
 
-    def _allowed_rows(self, allows: Callable[[DocumentInfo], bool]) -> Mask:
-        allowed = np.zeros(self._next_number, dtype=np.bool_)
-        allowed[[number for number, held in self._held.items() if allows(held.info)]] = True
-        return allowed[self._owner[: self._matrix.size]]
+    def _allowed_rows(self, where: Filter) -> Mask:
+        """Which rows belong to documents that may answer; kept until something changes."""
+        if where not in self._masks:
+            if len(self._masks) >= _KEPT_MASKS:
+                self._masks.clear()
+            documents = np.zeros(self._next_number, dtype=np.bool_)
+            documents[[number for number, held in self._held.items() if where.allows(held.info)]] = True
+            self._masks[where] = documents[self._owner[: self._matrix.size]]
+        return self._masks[where]
 
     def _hits(self, rows: Places, scores: Scores, k: int) -> list[Hit]:
         owners, ordinals = self._owner[rows].tolist(), self._ordinal[rows].tolist()
@@ -123,3 +163,14 @@ class Resident:
             Hit(name, ordinal, -negated, self._held[owner].chunks[ordinal])
             for negated, name, ordinal, owner in found[:k]
         ]
+
+
+def _require_memory(generation: Generation, device: str) -> None:
+    vectors = Matrix.bytes_for(generation.rows, generation.dimension, device)
+    texts = max(0, generation.bytes - 4 * generation.rows * generation.dimension)
+    what = f"{generation.rows} vectors of {generation.dimension} numbers"
+    if device == "cpu":
+        require(vectors + texts, device, f"{what} and their texts")
+    else:
+        require(vectors, device, what)
+        require(texts, "cpu", f"the texts of {what}")

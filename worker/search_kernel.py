@@ -34,20 +34,25 @@ class Matrix:
     On a CPU a first pass over int8 codes reads a quarter of the bytes and proves most rows to be out of the running
     (see `quantized`). A GPU reads the float32 rows faster than a question is embedded, so it goes without codes.
     Either way the rows that are left are scored in float64, so the answer does not depend on how they were found.
-
-    Raises:
-        CollectionTooLarge: `room` rows do not fit into the memory of the device.
     """
 
     def __init__(self, dimension: int, device: str, room: int = 0) -> None:
         self.size = 0
         self._device = device
-        two_pass = device == "cpu" and int8_pays(dimension)
-        self._row_bytes = dimension * (5 if two_pass else 4)
+        two_pass = self.has_codes(dimension, device)
         room += -room % BLOCK
-        require(room * self._row_bytes, device, f"{room} vectors of {dimension} numbers")
         self._vectors = torch.zeros((room, dimension), dtype=torch.float32, device=device)
         self._codes = BlockCodes(room, dimension) if two_pass else None
+
+    @staticmethod
+    def has_codes(dimension: int, device: str) -> bool:
+        """Say whether there is a first pass over codes, at one byte a number beside the four of the vectors."""
+        return device == "cpu" and int8_pays(dimension)
+
+    @staticmethod
+    def bytes_for(rows: int, dimension: int, device: str) -> int:
+        """Return what so many rows take on the device."""
+        return rows * dimension * (5 if Matrix.has_codes(dimension, device) else 4)
 
     @property
     def room(self) -> int:
@@ -90,10 +95,19 @@ class Matrix:
         for start in range(0, len(queries), _PASS_QUERIES):
             batch = queries[start : start + _PASS_QUERIES]
             query, row = self._finalists(self._tensor(batch), k, mask)
-            scores = self._exact(batch, query, row)
+            scores = self.cosines(batch, query, row)
             ends = np.searchsorted(query, np.arange(len(batch) + 1))
             found += [_best(row[i:j], scores[i:j], k) for i, j in pairwise(ends.tolist())]
         return found
+
+    def cosines(self, queries: Floats, query: Places, row: Places) -> Scores:
+        """Return the cosine of each pair (query, row) in float64, summed in one fixed order whatever the device."""
+        scores = np.empty(len(row))
+        for start in range(0, len(row), _RESCORED_ROWS):
+            part = slice(start, start + _RESCORED_ROWS)
+            vectors = self._vectors[self._tensor(row[part])].cpu().numpy().astype(np.float64)
+            scores[part] = (vectors * queries[query[part]]).sum(axis=1)
+        return scores
 
     def _finalists(self, queries: Tensor, k: int, allowed: Tensor | None) -> tuple[Places, Places]:
         """Pairs (query, row) in order of the query; what float32 cannot tell from a query's k-th best stays in."""
@@ -121,22 +135,15 @@ class Matrix:
             return torch.full((len(table),), -2.0, device=table.device)
         return table.topk(k, dim=1).values[:, -1] - 2 * _rounding(self._vectors.shape[1])
 
-    def _exact(self, queries: Floats, query: Places, row: Places) -> Scores:
-        """The cosine of each pair in float64, summed in one fixed order whatever the device."""
-        scores = np.empty(len(row))
-        for start in range(0, len(row), _RESCORED_ROWS):
-            part = slice(start, start + _RESCORED_ROWS)
-            vectors = self._vectors[self._tensor(row[part])].cpu().numpy().astype(np.float64)
-            scores[part] = (vectors * queries[query[part]]).sum(axis=1)
-        return scores
-
     def _encode(self, rows: Tensor) -> None:
         if self._codes is not None:
             self._codes.encode(self._vectors, torch.unique(rows // BLOCK))
 
     def _grow(self, room: int) -> None:
-        require(room * self._row_bytes, self._device, f"{room} vectors of {self._vectors.shape[1]} numbers")
-        grown = torch.zeros((room, self._vectors.shape[1]), dtype=torch.float32, device=self._device)
+        dimension = self._vectors.shape[1]
+        needed = self.bytes_for(room, dimension, self._device)
+        require(needed, self._device, f"{room} vectors of {dimension} numbers")
+        grown = torch.zeros((room, dimension), dtype=torch.float32, device=self._device)
         grown[: self.size] = self._vectors[: self.size]
         self._vectors = grown
         if self._codes is not None:

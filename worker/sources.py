@@ -129,9 +129,13 @@ def _source_file(root: Path, entry: os.DirEntry[str]) -> SourceFile | None:
     except OSError:  # removed since it was listed
         return None
     name = str(PurePosixPath(Path(entry.path).relative_to(root)))
-    # A name that is no Unicode could be neither stored nor shown; its odd bytes become visible instead.
+    return SourceFile(_visible(name), Path(entry.path), status.st_size, status.st_mtime_ns)
+
+
+def _visible(name: str) -> str:
+    """Return the name with everything visible that could break a line, reorder it or not be encoded at all."""
     name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return SourceFile(name, Path(entry.path), status.st_size, status.st_mtime_ns)
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in name)
 
 
 def content_hash(path: Path) -> str:

@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import threading
+import time
 import zipfile
 from pathlib import Path
 
@@ -48,6 +49,13 @@ def with_part(saved, path: Path, name: str, content: bytes) -> Path:
     return archive(path, {**parts, name: content})
 
 
+def crash(reader: IsolatedReader) -> None:
+    """Do to the child what a bug in a parser does, as soon as there is a child."""
+    while not reader.process_id:
+        time.sleep(0.01)
+    os.kill(reader.process_id, signal.SIGSEGV)
+
+
 def slow_file(folder: Path) -> Path:
     path = folder / "slow.csv"
     path.write_text("number,square\n" + "".join(f"{n},{n * n}\n" for n in range(300_000)))
@@ -82,20 +90,18 @@ def test_a_zip_bomb_is_refused_before_it_unpacks(tmp_path, suffix):
 def test_an_entity_bomb_in_an_open_format_is_refused(tmp_path, name):
     bomb = f"{ENTITIES}]><x>&i;</x>".encode()
     path = archive(tmp_path / name, {"content.xml": bomb, "META-INF/container.xml": bomb})
-    with pytest.raises(DocumentRefused, match="entit|damaged"):
+    with pytest.raises(DocumentRefused, match=r"entit|damaged"):
         read_document(path)
 
 
-def test_an_entity_bomb_in_a_word_file_unpacks_nothing(tmp_path):
+def test_an_entity_bomb_in_a_word_file_is_refused(tmp_path):
     body = (
         f'{ENTITIES}]><w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main">'
         "<w:body><w:p><w:r><w:t>Harmless. &i;</w:t></w:r></w:p></w:body></w:document>"
     )
     path = with_part(docx.Document(), tmp_path / "a.docx", "word/document.xml", body.encode())
-    try:
-        assert len(read_document(path).text) < 100
-    except DocumentError as refused:
-        assert "damaged" in refused.reason
+    with pytest.raises(DocumentRefused, match="damaged"):
+        read_document(path)
 
 
 def test_an_entity_bomb_in_a_workbook_is_refused(tmp_path):
@@ -173,8 +179,7 @@ def test_any_bytes_under_any_name_are_a_document_or_a_reason(tmp_path, suffix, d
     path.write_bytes(head + data)
     try:
         document = read_document(path)
-    except DocumentError as error:
-        assert error.reason
+    except DocumentError:
         return
     places = [(section.start, section.end) for section in document.sections]
     assert places == sorted(places)
@@ -210,8 +215,7 @@ def test_a_file_that_hangs_its_reader_is_refused_and_the_next_one_is_read(tmp_pa
 def test_a_file_that_kills_its_reader_is_refused_and_the_next_one_is_read(tmp_path, isolated):
     quick, slow = tmp_path / "quick.txt", slow_file(tmp_path)
     quick.write_text("Quick.")
-    isolated.read(quick)
-    threading.Timer(0.2, os.kill, (isolated.process_id, signal.SIGSEGV)).start()
+    threading.Thread(target=crash, args=(isolated,)).start()
     with pytest.raises(DocumentRefused, match=CRASHED):
         isolated.read(slow)
     assert isolated.read(quick).text == "Quick."
@@ -237,10 +241,10 @@ def test_a_forked_process_leaves_the_child_to_its_parent(tmp_path):
 
 def test_a_file_that_needs_too_much_memory_is_refused_and_the_next_one_is_read(tmp_path, isolated):
     big, quick = tmp_path / "big.txt", tmp_path / "quick.txt"
-    big.write_bytes(b"word \n" * 30_000_000)
+    big.write_bytes(b"word " * 12_000_000)
     quick.write_text("Quick.")
     with pytest.raises(DocumentRefused, match=f"memory|{CRASHED}"):
-        isolated.read(big, limits=Limits(memory_bytes=600 * 1024 * 1024, max_characters=10**9))
+        isolated.read(big, limits=Limits(memory_bytes=256 * 1024 * 1024))
     assert isolated.read(quick).text == "Quick."
 
 

@@ -88,10 +88,19 @@ def test_doubly_encoded_text_is_put_right(read):
 
 
 def test_a_paragraph_whose_characters_are_lost_is_left_out(read):
-    assert (
-        read("a.txt", "A good line.\n\n\ufffd\ufffd\ufffd \ufffd\ufffd\n\nAnother.").text
-        == "A good line.\n\nAnother."
-    )
+    text = "A good line.\n\n\ufffd\ufffd\ufffd word \ufffd\ufffd\n\nAnother."
+    assert read("a.txt", text).text == "A good line.\n\nAnother."
+
+
+def test_one_lost_letter_costs_itself_and_one_lost_digit_its_paragraph(read):
+    kept = "The company\ufffds limit " + "is written down " * 9 + "here."
+    dropped = "It is $7\ufffd00 " + "or more " * 20 + "a year."
+    assert read("a.txt", f"{kept}\n\n{dropped}").text == kept.replace("\ufffd", "")
+
+
+def test_a_row_of_mojibake_does_not_cost_its_table(read):
+    text = "year,limit\nY1,500\nY2,\ufffd\ufffd\nY3,700\n"
+    assert read("a.csv", text).text == "year: Y1 | limit: 500\nyear: Y3 | limit: 700"
 
 
 def test_a_binary_file_under_a_text_name_is_refused(read):

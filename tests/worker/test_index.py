@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+import redis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from worker.errors import SettingError, StoreUnavailable, UnknownCollection, VectorRefused
+from worker.errors import CollectionTooLarge, SettingError, StoreUnavailable, UnknownCollection, VectorRefused
 from worker.index import Filter, Index
 from worker.records import Chunk, Hit
 from worker.store import DocumentInfo, Store
@@ -126,6 +127,16 @@ def test_what_is_in_memory_is_not_used_while_the_store_is_away(store: Store):
     away.close()
 
 
+def test_a_collection_that_does_not_fit_is_refused_before_anything_is_loaded(
+    store: Store, index: Index, redis_url: str
+):
+    put(store, "a.txt", random_units(1, seed=6))
+    with redis.Redis.from_url(redis_url) as client:
+        client.hset("rag:{c}:about", f"{store.generation('c').id}:rows", 10**12)
+    with pytest.raises(CollectionTooLarge, match=r"1000000000000 vectors .* need [\d.]+ GB and [\d.]+ GB is free"):
+        index.search("c", random_units(1, seed=6), k=1)
+
+
 FILTERED = {
     "taxes/2023/a.txt": {"modified_ns": 10, "tags": ("tax", "old")},
     "taxes/2024/b.txt": {"modified_ns": 20, "tags": ("tax",)},
@@ -162,6 +173,31 @@ def test_filtered_search_is_exact_over_the_rows_that_are_left(store: Store, inde
     for query in random_units(3, seed=1_000):
         (hits,) = index.search("c", query[None], k=10, where=Filter(folder="1"))
         assert places(hits) == brute_force(left, query, 10)
+
+
+def test_a_question_that_names_a_form_finds_its_chunk_wherever_its_vector_lies(store: Store, index: Index):
+    """Also in documents that change, go, or may not answer, after the names were first read."""
+    query = np.eye(1, DIMENSION, dtype=np.float32)
+    put(store, "near.txt", np.repeat(query, 30, axis=0))
+    info = DocumentInfo("forms/far.txt", "h", "indexed", chunks=1)
+    far = -query
+
+    def found(question: str, **more: object) -> Answer:
+        (hits,) = index.search("c", query, k=3, min_score=0.9, questions=[question], **more)  # type: ignore[arg-type]
+        return places(hits)
+
+    store.replace("c", info, [Chunk("Use Form 5329.", 0, 14)], far)
+    assert found("What is Form 5329?") == [("forms/far.txt", 0), ("near.txt", 0), ("near.txt", 1)]
+    assert found("What is it?") == [("near.txt", 0), ("near.txt", 1), ("near.txt", 2)]
+    assert found("What is Form 5329?", where=Filter(folder="forms")) == [("forms/far.txt", 0)]
+    assert ("forms/far.txt", 0) not in found("Form 5329?", where=Filter(documents=frozenset({"near.txt"})))
+    store.replace("c", info, [Chunk("Use Form 5498.", 0, 14)], far)
+    assert ("forms/far.txt", 0) not in found("What is Form 5329?")
+    assert found("What is Form 5498?")[0] == ("forms/far.txt", 0)
+    store.remove("c", "forms/far.txt")
+    assert ("forms/far.txt", 0) not in found("What is Form 5498?")
+    with pytest.raises(ValueError, match="2 questions for 1 queries"):
+        index.search("c", query, k=3, questions=["a", "b"])
 
 
 def test_a_collection_that_was_dropped_and_made_anew_is_not_taken_for_the_old_one(store: Store, index: Index):

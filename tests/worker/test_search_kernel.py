@@ -156,4 +156,4 @@ def test_growing_shrinking_and_overwriting_leave_no_trace(seed: int, steps: list
 
 def test_what_does_not_fit_is_refused_with_the_numbers():
     with pytest.raises(CollectionTooLarge, match=r"100000000000 vectors of 48 numbers need .* GB and .* GB is free"):
-        Matrix(DIMENSION, "cpu", room=100_000_000_000)
+        Matrix(DIMENSION, "cpu").resize(100_000_000_000)

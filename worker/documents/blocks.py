@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from worker.documents.cleaning import clean
+from worker.documents.cleaning import clean, legible
 from worker.documents.limits import Limits
 from worker.errors import DocumentRefused, NothingToIndex
 from worker.records import Document, Section
@@ -49,14 +49,15 @@ def assemble(blocks: Iterable[Block], *, limits: Limits, title: str = "") -> Doc
         if length > limits.max_characters:
             raise DocumentRefused(f"more than {limits.max_characters:,} characters of text; split the file")
     text = "".join(parts)
-    if not any(map(str.isalnum, text)):
-        raise NothingToIndex("holds no text")
+    if not text:
+        raise NothingToIndex("holds no text that can be read")
     return Document(text=text, sections=tuple(sections), title=clean(title).strip() or _first_heading(sections))
 
 
 def _cleaned(blocks: Iterable[Block]) -> Iterator[Block]:
     for block in blocks:
-        text = clean(block.text)
+        pieces = block.text.split("\n") if block.kind == "table" else [block.text]
+        text = "\n".join(filter(None, map(legible, map(clean, pieces))))
         if any(map(str.isalnum, text)):
             yield replace(block, text=text, heading=tuple(filter(None, map(_line, block.heading))))
 
@@ -84,7 +85,7 @@ def _as_text(above: list[Block]) -> Block:
 
 
 def _line(text: str) -> str:
-    return " ".join(clean(text).split())
+    return " ".join(legible(clean(text)).split())
 
 
 def _extend(sections: list[Section], block: Block, start: int) -> None:

@@ -9,9 +9,9 @@ import sys
 import warnings
 from typing import BinaryIO
 
-from worker.documents import wire
 from worker.documents.limits import Limits
 from worker.documents.reading import read_document
+from worker.documents.wire import decode_request, encode_document, encode_error
 from worker.errors import DocumentError
 
 # The parent kills at the limit; this is for a parent that is no longer there to do it.
@@ -28,12 +28,12 @@ def main() -> None:
 
 
 def _answer(line: bytes) -> bytes:
-    path, limits = wire.decode_request(line)
+    path, limits = decode_request(line)
     _enforce(limits)
     try:
-        return wire.encode_document(read_document(path, limits=limits))
+        return encode_document(read_document(path, limits=limits))
     except DocumentError as error:
-        return wire.encode_error(error)
+        return encode_error(error)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Final
 
 import ftfy
 from ftfy.badness import is_bad
@@ -22,6 +23,9 @@ _BULLETS = dict.fromkeys([0xF0B7, 0xF0A7, 0xF0D8, 0xF076], "•")
 _MEANINGLESS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufff0-\ufffb\ufffe\uffff]")
 _FOLD = {**_LIGATURES, **_SPACES, **_BREAKS, **_INVISIBLE, **_HYPHENS, **_BULLETS}
 
+LOST: Final = "\ufffd"
+"""Stands for a character that the file does not tell."""
+_LOST_DIGIT = re.compile(rf"\d{LOST}|{LOST}\d")
 _GLYPH_NUMBER = re.compile(r"\(cid:\d+\)")
 _MAX_LOST = 0.02
 
@@ -41,10 +45,12 @@ def repair(text: str) -> str:
     return ftfy.fix_encoding(text) if is_bad(text) else text
 
 
-def is_garbled(text: str) -> bool:
-    """Tell whether a paragraph is mojibake: its characters were lost, or decoded by the wrong table."""
-    if not text:
-        return False
-    lost = text.count("\ufffd") + len(_MEANINGLESS.findall(text))
-    glyphs = sum(map(len, _GLYPH_NUMBER.findall(text)))
-    return lost > _MAX_LOST * len(text) or glyphs > len(text) / 4
+def legible(text: str) -> str:
+    """Return the text without the marks of lost characters; nothing where the text is mojibake.
+
+    It is where more than a few characters were lost, or where a figure may have lost a digit.
+    """
+    lost = text.count(LOST) + sum(map(len, _GLYPH_NUMBER.findall(text)))
+    if lost > _MAX_LOST * len(text) or (lost and _LOST_DIGIT.search(text)):
+        return ""
+    return text.replace(LOST, "")

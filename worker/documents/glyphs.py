@@ -11,14 +11,16 @@ from dataclasses import dataclass
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+from worker.documents.cleaning import LOST
+
 # Widths of gaps between glyphs, in heights of the line: wider than these is a new word, a new fragment.
 _WORD_GAP = 0.2
 _FRAGMENT_GAP = 0.8
 _BACKWARD = 0.4
 _BOLD_WEIGHT = 600
-# PDFium's marks for a hyphen at a line's end, and for a glyph whose character the file does not tell.
+# PDFium's marks for a hyphen at a line's end. Other control codes are glyphs whose character nobody tells.
 _HYPHENS = {0x02, 0xFFFE}
-_UNKNOWN = "\ufffd"
+_FIRST_CHARACTER = 0x20
 _ANGLE_SAMPLES = 40
 _LIGATURE = 3
 # Text that is off the straight by more than this many quarter turns is slanted.
@@ -148,9 +150,9 @@ def _boxes(textpage: pypdfium2.PdfTextPage, turns: int) -> Iterator[tuple[int, s
 def _character(code: int) -> str:
     if code in _HYPHENS:
         return "-"
-    if code == 0:
-        return _UNKNOWN
-    return " " if chr(code).isspace() else chr(code)
+    if chr(code).isspace():
+        return " "
+    return chr(code) if code >= _FIRST_CHARACTER else LOST
 
 
 def _turns(textpage: pypdfium2.PdfTextPage) -> int:

@@ -10,8 +10,8 @@ import threading
 from pathlib import Path
 from typing import IO, Final
 
-from worker.documents import wire
 from worker.documents.limits import Limits
+from worker.documents.wire import decode_answer, encode_request
 from worker.errors import DocumentRefused
 from worker.records import Document
 
@@ -44,9 +44,15 @@ class IsolatedReader:
         time limit.
         """
         limits = limits or Limits()
+        request = encode_request(path.absolute(), limits)
         with self._lock:
-            line = self._ask(wire.encode_request(path.absolute(), limits), limits.seconds)
-        return wire.decode_answer(line)
+            used = self._served > 0
+            line = self._ask(request, limits.seconds)
+            if not line and used:  # a child may also die of what it read before: only a fresh one convicts
+                line = self._ask(request, limits.seconds)
+        if not line:
+            raise DocumentRefused(f"{CRASHED}; it is damaged or hostile")
+        return decode_answer(line)
 
     @property
     def process_id(self) -> int:
@@ -59,6 +65,7 @@ class IsolatedReader:
             self._stop()
 
     def _ask(self, request: bytes, seconds: float) -> bytes:
+        """Return the child's answer, nothing where it died. Raises DocumentRefused at the time limit."""
         child = self._child()
         expired = threading.Event()
 
@@ -81,7 +88,7 @@ class IsolatedReader:
         self._stop()
         if expired.is_set():
             raise DocumentRefused(f"{TIMED_OUT} than {seconds:g} seconds to read; raise the limit or split it")
-        raise DocumentRefused(f"{CRASHED} (exit status {child.returncode}); it is damaged or hostile")
+        return b""
 
     def _child(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None or self._served >= _FILES_A_CHILD:

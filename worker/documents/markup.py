@@ -9,7 +9,6 @@ from lxml import etree, html
 
 from worker.documents.blocks import Block
 from worker.documents.chrome import content, is_blocked, page_title
-from worker.documents.cleaning import is_garbled
 from worker.documents.encoding import decode
 from worker.documents.grids import Cell, expand
 from worker.documents.nesting import Container
@@ -59,10 +58,7 @@ def parse(text: str) -> html.HtmlElement:
 
 def blocks(root: html.HtmlElement) -> Iterator[Block]:
     """Yield the blocks below an element in reading order."""
-    writer = _Writer()
-    for block in writer.walk(root):
-        if not is_garbled(block.text):
-            yield block
+    return _Writer().walk(root)
 
 
 class _Writer:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import median
 
 from worker.documents.blocks import Block
-from worker.documents.cleaning import clean, is_garbled
+from worker.documents.cleaning import clean
 from worker.documents.layout import Line
 from worker.documents.pagetables import is_table, page_table
 
@@ -75,7 +75,7 @@ def blocks(pages: Sequence[list[Line]], typography: Typography) -> Iterator[tupl
         titles: list[str] = []
         for kind, lines in _groups(page):
             block = _table(lines, titles) if kind == "table" else _paragraph(lines, typography)
-            if is_garbled(block.text) or not block.text:
+            if not block.text:
                 continue
             is_prose = block.kind == "text" and not block.level
             continues = unfinished and is_prose and block.text[0].islower()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from worker.documents.blocks import Block
-from worker.documents.cleaning import clean, is_garbled
+from worker.documents.cleaning import clean
 from worker.documents.encoding import decode
 from worker.documents.nesting import Container
 
@@ -20,12 +20,11 @@ def read_text(data: bytes, container: Container) -> Iterator[Block]:
 
 
 def paragraphs(text: str) -> Iterator[Block]:
-    """Yield the paragraphs of plain text, mojibake left out."""
+    """Yield the paragraphs of plain text."""
     for number, paragraph in enumerate(_PARAGRAPHS.split(clean(text))):
-        if not is_garbled(paragraph):
-            # The first line of a file is its title, and the headings after it lie below the title.
-            level = min(number, 1) + 1 if _is_heading(paragraph) else 0
-            yield Block(paragraph.strip(), level=level)
+        # The first line of a file is its title, and the headings after it lie below the title.
+        level = min(number, 1) + 1 if _is_heading(paragraph) else 0
+        yield Block(paragraph.strip(), level=level)
 
 
 def _is_heading(paragraph: str) -> bool:

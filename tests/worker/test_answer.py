@@ -1,0 +1,179 @@
+"""A question becomes a checked answer; store, index and embedder are real, only the model's words are scripted."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from worker.answer import AnswerFlow
+from worker.connectors.scripted import ScriptedConnector
+from worker.drafts import Trace, read_drafts
+from worker.errors import DeadlineExceeded, ModelRefused, UnknownCollection
+from worker.evidence import MIN_SCORE
+from worker.index import Index
+from worker.prompt import NO_ANSWER
+from worker.records import Chunk, Draft
+from worker.store import Store
+from worker.stored import DocumentInfo
+
+DOCUMENTS = {
+    "auto_policy_2023.pdf": "The collision deductible is $1,000 for each accident under the 2023 policy.",
+    "auto_policy_2024.pdf": "The collision deductible is $500 for each accident under the 2024 policy.",
+    "vesting.md": "The employer match vests over five years, one fifth each year.",
+}
+QUESTION = "What is the collision deductible under the 2024 policy?"
+
+
+@pytest.fixture
+def store(redis_url, embedder):
+    store = Store.connect(redis_url)
+    store.ensure("handbook", fingerprint=embedder.fingerprint, dimension=embedder.dimension)
+    for name, text in DOCUMENTS.items():
+        chunk = Chunk(text=text, start=100, end=100 + len(text), page=2)
+        info = DocumentInfo(name=name, content_hash=name, state="indexed", chunks=1)
+        store.replace("handbook", info, [chunk], embedder.embed_passages([chunk.embedded_text]))
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def index(store):
+    index = Index(store, device="cpu")
+    yield index
+    index.close()
+
+
+@pytest.fixture
+def scripted():
+    return ScriptedConnector()
+
+
+@pytest.fixture
+def flow(embedder, index, scripted):
+    return AnswerFlow(
+        embedder=embedder,
+        index=index,
+        connectors={"local": scripted},
+        top_k=3,
+        min_score=MIN_SCORE,
+        answer_tokens=100,
+    )
+
+
+def ask(flow: AnswerFlow, question: str = QUESTION, **options):
+    return flow.answer(question, **{"collection": "handbook", "deadline": time.time() + 60, **options})
+
+
+def test_an_answer_lists_the_document_that_was_used_and_no_other(flow, scripted):
+    scripted.add("The collision deductible is $500 for each accident.\nSources: auto_policy_2024.pdf")
+    outcome = ask(flow)
+    assert outcome.verdict.text == "The collision deductible is $500 for each accident."
+    assert outcome.verdict.sources_line == "Sources: auto_policy_2024.pdf"
+    assert {passage.name for passage in outcome.passages} > {"auto_policy_2024.pdf"}
+
+
+def test_a_document_that_the_model_was_never_shown_is_thrown_out(flow, scripted):
+    """The case that this project began with."""
+    scripted.add(
+        "The collision deductible is $500 for each accident.\n"
+        "Sources: auto_policy_2024.pdf, deductible_definition.txt"
+    )
+    verdict = ask(flow).verdict
+    assert verdict.sources_line == "Sources: auto_policy_2024.pdf"
+    assert "deductible_definition" not in verdict.text
+    assert [dropped.string for dropped in verdict.dropped] == ["deductible_definition.txt"]
+
+
+def test_a_document_of_the_prompts_own_example_is_no_source(flow, scripted):
+    scripted.add("The collision deductible is $500 for each accident.\nSources: parking.md, office_hours.txt")
+    verdict = ask(flow).verdict
+    assert verdict.sources_line == ""
+    assert {dropped.string for dropped in verdict.dropped} == {"parking.md", "office_hours.txt"}
+
+
+def test_a_refusal_lists_nothing_whatever_the_model_listed(flow, scripted):
+    scripted.add(f"{NO_ANSWER}\nSources: auto_policy_2024.pdf, vesting.md")
+    outcome = ask(flow)
+    assert outcome.verdict.abstained
+    assert outcome.reason == "model_abstained"
+    assert (outcome.verdict.sources, outcome.verdict.sources_line) == ((), "")
+
+
+def test_a_question_that_nothing_is_near_to_never_reaches_the_model(flow, scripted):
+    outcome = ask(flow, "How do I bake sourdough bread?")
+    assert outcome.verdict.abstained
+    assert outcome.verdict.text == NO_ANSWER
+    assert outcome.reason == "no_evidence"
+    assert scripted.prompts == []
+
+
+def test_a_figure_that_no_document_holds_does_not_reach_the_reader(flow, scripted):
+    scripted.add("The collision deductible is $750 for each accident.\nSources: auto_policy_2024.pdf")
+    outcome = ask(flow)
+    assert "$750" not in outcome.verdict.text
+    assert outcome.reason == "nothing_supported"
+
+
+def test_only_the_best_passages_are_shown_to_the_model(flow, scripted):
+    scripted.add(NO_ANSWER)
+    ask(flow, top_k=1)
+    assert [passage.name for passage in scripted.prompts[0].passages] == ["auto_policy_2024.pdf"]
+
+
+def test_a_draft_that_hit_the_token_limit_is_marked(flow, scripted):
+    scripted.add(Draft(text="The collision deductible is $500", truncated=True))
+    assert ask(flow).verdict.truncated
+
+
+def test_a_connector_that_is_not_set_up_is_an_error_and_no_other_model_is_asked(flow, scripted):
+    scripted.add("never used")
+    with pytest.raises(ModelRefused, match="claude"):
+        ask(flow, connector="claude")
+    assert scripted.prompts == []
+
+
+def test_a_collection_that_was_never_ingested_is_an_error(flow):
+    with pytest.raises(UnknownCollection, match="other"):
+        ask(flow, collection="other")
+
+
+def test_the_model_is_not_asked_after_the_deadline(flow, scripted):
+    with pytest.raises(DeadlineExceeded):
+        ask(flow, deadline=time.time() - 1)
+    assert scripted.prompts == []
+
+
+def test_every_stage_is_timed(flow, scripted):
+    scripted.add(NO_ANSWER)
+    assert set(ask(flow).timings) == {"retrieve", "generate", "check"}
+
+
+def test_a_trace_holds_the_draft_and_is_the_owners_alone(embedder, index, scripted, tmp_path: Path):
+    traced = AnswerFlow(
+        embedder=embedder,
+        index=index,
+        connectors={"local": scripted},
+        top_k=1,
+        min_score=-1.0,
+        answer_tokens=10,
+        trace=Trace(tmp_path),
+    )
+    scripted.add("as the model wrote it")
+    ask(traced, id="q1")
+    assert read_drafts(tmp_path) == {"q1": "as the model wrote it"}
+    file = next(tmp_path.iterdir())
+    assert file.stat().st_mode & 0o077 == 0
+    assert json.loads(file.read_text())["messages"]
+
+
+def test_the_evidence_is_the_exact_cosine_order(flow, scripted, embedder):
+    scripted.add(NO_ANSWER)
+    outcome = ask(flow)
+    vectors = embedder.embed_passages([passage.text for passage in outcome.passages])
+    cosines = vectors @ embedder.embed_query(QUESTION)
+    np.testing.assert_allclose([passage.score for passage in outcome.passages], cosines, atol=1e-5)
+    assert sorted(cosines, reverse=True) == list(cosines)
