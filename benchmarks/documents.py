@@ -83,6 +83,8 @@ def read(reader: IsolatedReader, file: SourceFile, count_tokens: Callable[[str],
         outcome, reason = "nothing", error.reason
     except DocumentError as error:
         outcome, reason = "refused", error.reason
+    except Exception as error:  # noqa: BLE001  # whatever else comes through would have ended an ingest
+        outcome, reason = "crashed", f"{CRASHED}: {type(error).__name__}"
     seconds = time.perf_counter() - start
     empty = sum(not any(map(str.isalnum, chunk.text)) for chunk in chunks)
     mojibake = sum("\ufffd" in chunk.text or is_bad(chunk.text) for chunk in chunks)

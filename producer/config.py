@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -55,6 +55,21 @@ def _text(environment: Mapping[str, str], metadata: Mapping[str, Any]) -> str | 
     if not text and file:
         text = Path(file).read_text(encoding="utf-8").strip()
     return text or None
+
+
+def settings_table(*classes: type[Any]) -> str:
+    """Return the rows of a Markdown table: variable, what it sets, default."""
+    items = [item for cls in classes for item in fields(cls)]
+    rows = (f"| `{item.metadata['variable']}` | {item.metadata['explain']} | {_default(item)} |" for item in items)
+    return "\n".join(rows)
+
+
+def _default(item: Field[Any]) -> str:
+    if item.default is MISSING:
+        return "**required**"
+    if item.default in (None, "", ()):
+        return "-"
+    return f"`{item.default}`"
 
 
 def redis_url(text: str) -> str:

@@ -15,7 +15,14 @@ LONGEST_FILE = 400
 
 # A third-party library, and the only rooms that may import it.
 FENCES = {
-    "torch": {"worker.embedding", "worker.index", "worker.resident", "worker.quantized"},
+    "torch": {
+        "worker.embedding",
+        "worker.index",
+        "worker.resident",
+        "worker.quantized",
+        "worker.devices",
+        "worker.search_kernel",
+    },
     "sentence_transformers": {"worker.embedding"},
     "transformers": {"worker.embedding"},
     "redis": {"producer.results", "worker.store"},

@@ -15,9 +15,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from producer.config import read
+from producer.config import read, settings_table
 from producer.errors import RagError
-from worker.config import ModelServerConfig
+from worker.config import ModelServerConfig, WorkerConfig
 from worker.demo import run_demo
 from worker.embedded import Stack, note_pids, only_one, prepare, services
 from worker.errors import WorkerError
@@ -62,6 +62,12 @@ def model() -> None:
     serve(read(ModelServerConfig))
 
 
+@app.command()
+def settings() -> None:
+    """Print the table of settings, as the README holds it."""
+    print(settings_table(WorkerConfig, ModelServerConfig))  # noqa: T201 - Markdown, not for rich
+
+
 @contextmanager
 def running_stack(data: Path) -> Iterator[tuple[Stack, Supervisor]]:
     """Start every service, and stop all of them at the end, whatever ends it."""
@@ -104,15 +110,9 @@ def _say(words: str) -> None:
 
 
 def main() -> None:
-    """Run a command; every foreseen error is one readable line, ctrl-C and SIGTERM end quietly."""
+    """Run a command; every foreseen error is one readable line; ctrl-C and SIGTERM end alike, quietly."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        app(standalone_mode=False)
+        app()
     except (WorkerError, RagError) as error:
         sys.exit(f"{type(error).__name__}: {error}")
-    except typer.Abort:
-        sys.exit(130)
-    except typer.Exit as ended:
-        sys.exit(ended.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(130)

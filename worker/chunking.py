@@ -34,7 +34,7 @@ class _Piece:
 def chunk_document(document: Document, *, count_tokens: Callable[[str], int], max_tokens: int) -> list[Chunk]:
     """Return the document's chunks in reading order.
 
-    count_tokens: counts as the embedder does, special tokens included.
+    count_tokens: counts as the embedder does, and as `max_tokens` is meant, with or without special tokens.
     max_tokens: no `chunk.embedded_text` counts more than this. Headings that would take more than half of it
         are left out, outermost first.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,7 +12,7 @@ from worker.editing import Edit, apply_edits
 from worker.escaping import needs_escaping, printable_name
 from worker.markers import widen
 from worker.mentions import Mention
-from worker.naming import Shown, looks_like_a_name
+from worker.naming import NAME_SHAPES, Shown, looks_like_a_name
 from worker.prose import UNAVAILABLE
 from worker.reading import Reading, read
 from worker.records import Citation, CitedSource, DroppedCitation, Passage, Verdict
@@ -118,11 +118,13 @@ def _round(text: str, listed: Sequence[Mention], shown: Shown, grounds: Grounds,
     return _Round(reading, mentions, statements, tuple(dropped), kept, left, abstained)
 
 
-def _without_names(text: str, strings: Sequence[str]) -> str:
+def _without_names(text: str, strings: Collection[str]) -> str:
     """A name that was never shown appears nowhere, not even where it was no citation."""
-    for string in dict.fromkeys(strings):
-        if looks_like_a_name(string) and string.lower() in text.lower():
-            text = re.sub(rf"(?<![\w./\\-]){re.escape(string)}(?![\w/\\])", UNAVAILABLE, text, flags=re.I)
+    unknown = {string.lower() for string in strings if looks_like_a_name(string)}
+    if not unknown:
+        return text
+    for pattern in NAME_SHAPES:
+        text = pattern.sub(lambda match: UNAVAILABLE if match[0].lower() in unknown else match[0], text)
     return text
 
 
@@ -147,7 +149,8 @@ def _verdict(output: str, rounds: Sequence[_Round], grounds: Grounds, policy: st
     names = last.kept
     sources = tuple(cite(name, last.statements, grounds) for name in names)
     dropped = _dropped(output, rounds, names)
-    removed = [s for r in rounds for s in r.statements if s.must_go and s.text not in last.text] if policy != "flag" else []
+    left = {statement.text for statement in last.statements}
+    removed = [s for r in rounds for s in r.statements if s.must_go and s.text not in left] if policy != "flag" else []
     verified = () if names or last.abstained else _verified(last.statements, grounds)
     mentioned = any(r.mentions for r in rounds)
     reported: Literal["reported", "none", "not_reported"] = "reported" if mentioned else "none" if first.reading.listed else "not_reported"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import time
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -44,10 +42,10 @@ def _time_zone(text: str) -> ZoneInfo:
         raise ValueError(f"{text!r} is no time zone; write a name such as America/New_York") from error
 
 
-def _clock(text: str) -> time:
-    if not re.fullmatch(r"\d{2}:\d{2}", text):
+def _clock(text: str) -> str:
+    if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d", text):
         raise ValueError(f"{text!r} is no time of day; write it as 02:00")
-    return time.fromisoformat(text)
+    return text
 
 
 def _folders(text: str) -> tuple[tuple[str, Path], ...]:
@@ -143,8 +141,8 @@ class WorkerConfig(ProducerConfig):
         default=(),
         parse=_folders,
     )
-    nightly_at: time = setting(
-        "RAG_NIGHTLY_AT", explain="when the nightly job runs", default=time(2, 0), parse=_clock
+    nightly_at: str = setting(
+        "RAG_NIGHTLY_AT", explain="when the nightly job runs", default="02:00", parse=_clock
     )
     time_zone: ZoneInfo = setting(
         "RAG_TIME_ZONE", explain="the time zone of that clock", default=ZoneInfo("UTC"), parse=_time_zone
@@ -186,10 +184,9 @@ class ModelServerConfig:
     parallel: int = setting(
         "RAG_MODEL_PARALLEL", explain="questions that it answers at once", default=2, parse=_count
     )
-    threads: int = setting(
+    threads: int | None = setting(
         "RAG_MODEL_THREADS",
         explain="processor threads that it uses; default: half of the cores",
-        # Its threads wait by spinning: one for each core would starve the embedder, and itself, many times over.
-        default=max(1, (os.cpu_count() or 1) // 2),
+        default=None,
         parse=_count,
     )

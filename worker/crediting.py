@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,28 +27,29 @@ class Credit:
 def credit(mentions: Sequence[Mention], statements: Sequence[Statement], grounds: Grounds) -> list[Credit]:
     """Judge every mention of a shown document by the statements that it is cited for."""
     scopes = _scopes(mentions, statements)
-    return [Credit(mention, _reason(mention.name or "", scope, grounds)) for mention, scope in zip(mentions, scopes, strict=True)]
+    known: dict[tuple[str, range], str] = {}
+    credits: list[Credit] = []
+    for mention, scope in zip(mentions, scopes, strict=True):
+        key = (mention.name or "", scope)
+        if key not in known:
+            known[key] = _reason(key[0], statements[scope.start : scope.stop], grounds)
+        credits.append(Credit(mention, known[key]))
+    return credits
 
 
-def _scopes(mentions: Sequence[Mention], statements: Sequence[Statement]) -> list[Sequence[Statement]]:
+def _scopes(mentions: Sequence[Mention], statements: Sequence[Statement]) -> list[range]:
     """What each mention is cited for: its own sentence with the uncited ones before it, or the whole answer."""
-    places = [_place(mention, statements) for mention in mentions]
+    starts = [statement.start for statement in statements]
+    places = [None if m.position is None else max(0, bisect_left(starts, m.position) - 1) for m in mentions]
     taken = sorted({place for place in places if place is not None})
-    scopes: list[Sequence[Statement]] = []
+    scopes: list[range] = []
     for place in places:
         if place is None:
-            scopes.append(statements)
+            scopes.append(range(len(statements)))
         else:
-            previous = max((other for other in taken if other < place), default=-1)
-            scopes.append(statements[previous + 1 : place + 1])
+            before = bisect_left(taken, place) - 1
+            scopes.append(range(taken[before] + 1 if before >= 0 else 0, place + 1))
     return scopes
-
-
-def _place(mention: Mention, statements: Sequence[Statement]) -> int | None:
-    if mention.position is None or not statements:
-        return None
-    before = [index for index, statement in enumerate(statements) if statement.start < mention.position]
-    return before[-1] if before else 0
 
 
 def _reason(name: str, scope: Sequence[Statement], grounds: Grounds) -> str:
@@ -84,7 +86,9 @@ def _quoted_in(name: str, quotation: str, grounds: Grounds) -> bool:
 
 def carries_clause(name: str, clause: Clause, grounds: Grounds) -> bool:
     """Whether a document carries nearly as much of a clause as the best of all the shown ones does."""
-    shares = document_shares(clause, grounds)
+    if clause not in grounds.shares:
+        grounds.shares[clause] = document_shares(clause, grounds)
+    shares = grounds.shares[clause]
     best = max(shares.values(), default=0.0)
     return best >= _LEAST_CARRIED and shares.get(name, 0.0) >= RELATIVE_FLOOR * best
 

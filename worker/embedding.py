@@ -6,6 +6,7 @@ import copy
 import hashlib
 import threading
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -16,6 +17,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers.utils import logging as transformers_logging
 
+from worker.calibration import PAIRS, threshold
 from worker.coalescing import Coalescer
 from worker.devices import resolve
 from worker.errors import EmbeddingError, SettingError
@@ -63,8 +65,13 @@ class Embedder:
         self.dimension = int(self._model.get_embedding_dimension() or 0)
         self.max_tokens = self._room_for_text()
         self.fingerprint = self._fingerprint()
-        self.min_score = 0.3
         self._one_query: Coalescer[str, Vectors] = Coalescer(self._embed_each, limit=_QUERY_BATCH)
+
+    @cached_property
+    def min_score(self) -> float:
+        """The cosine below which a passage is about something else than the question; see `calibration`."""
+        questions, passages = zip(*PAIRS, strict=True)
+        return threshold(self.embed_queries(questions), self.embed_passages(passages))
 
     def count_tokens(self, text: str) -> int:
         """Return the number of tokens; at most `max_tokens` means that nothing of a passage is cut off."""

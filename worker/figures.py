@@ -8,14 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
+from itertools import groupby
 
-from worker.arithmetic import shown_workings
+from worker.arithmetic import Working, shown_workings
 from worker.contrasts import contrast
 from worker.numerals import Figure, read_figures
 from worker.records import FigureCheck, Span
 from worker.sentences import Offsets, split_clauses
 from worker.support import Evidence, Unit
-from worker.tables import cell_context
+from worker.tables import Tables
 from worker.wording import content_stems
 
 _MONEY = frozenset(("USD", "EUR", "GBP", "JPY", "CHF", "CAD"))
@@ -34,8 +35,10 @@ _UNIT_WORDS = {
 _SMALL_OPERAND = 12
 _COMMON_OPERANDS = frozenset((24, 26, 52, 100, 360, 365, 1000))
 _CORRECTED = re.compile(r"(?:\bnot|n't|n’t|rather than|instead of|no longer|never)\s+(?:\w+\s+){0,3}$", re.I)
-_SUPPOSED = re.compile(r"(?:\bif|\bwith|\bassuming|\bgiven|\bfor|\bon|\bat|\byour|\byou|\bof)\b[^.;:]*$", re.I)
+_SUPPOSED = re.compile(r"\b(?:if|assuming|given|with|for|suppose)\b[^.;:]*$", re.I)
+_NEAR = 300
 # How much more of the clause another evidence sentence must hold before the figure counts as taken from the wrong one.
+_SAME_SENTENCE = 0.8
 _ELSEWHERE_COVERAGE, _ELSEWHERE_MARGIN = 0.7, 0.3
 
 
@@ -64,6 +67,8 @@ class _Place:
 
     clause: str
     sentence: str
+    before: str
+    """The sentence up to the figure."""
     years: frozenset[int]
     periods: frozenset[str]
 
@@ -75,6 +80,10 @@ class FigureIndex:
         self.evidence = evidence
         self.shown = tuple(self._read())
         self.scales = [self._scale_factors(index) for index in range(len(evidence.passages))]
+        self._years_by_unit: dict[tuple[int, int], frozenset[int]] = {}
+        for shown in self.shown:
+            key = (shown.unit.passage, shown.unit.start)
+            self._years_by_unit[key] = self._years_by_unit.get(key, frozenset()) | _years([shown.figure])
         self._by_value: dict[Decimal, list[Placed]] = {}
         for shown in self.shown:
             self._by_value.setdefault(shown.figure.value.normalize(), []).append(shown)
@@ -84,6 +93,10 @@ class FigureIndex:
         """Every year that the evidence speaks of, headings included."""
         headings = " ".join(" ".join((*passage.heading, passage.location)) for passage in self.evidence.passages)
         return _years(read_figures(headings)) | frozenset(year for shown in self.shown for year in _years([shown.figure]))
+
+    def years_of(self, unit: Unit) -> frozenset[int]:
+        """The years in one evidence sentence."""
+        return self._years_by_unit.get((unit.passage, unit.start), frozenset())
 
     def equal(self, figure: Figure) -> list[Placed]:
         """The evidence's figures of the same value, in whatever spelling, scale or unit, in order."""
@@ -111,15 +124,14 @@ class FigureIndex:
         for index, passage in enumerate(self.evidence.passages):
             units = [unit for unit in self.evidence.units if unit.passage == index]
             starts = [unit.start for unit in units]
-            current = _years(read_figures(" ".join((*passage.heading, passage.location))))
-            by_unit: dict[int, list[Figure]] = {}
-            for figure in read_figures(passage.text):
-                by_unit.setdefault(bisect_right(starts, figure.start) - 1, []).append(figure)
-            for place, figures in sorted(by_unit.items()):
-                if place < 0:
-                    continue
-                current = _years(figures) or current
-                yield from (_bound(figure, units[place], passage.text, current) for figure in figures)
+            tables = Tables(passage.text)
+            years = _years(read_figures(" ".join((*passage.heading, passage.location))))
+            figures = read_figures(passage.text)
+            for place, group in groupby(figures, key=lambda figure: bisect_right(starts, figure.start) - 1):  # noqa: B023
+                if place >= 0:
+                    own = list(group)
+                    years = _years(own) or years
+                    yield from _bound(own, units[place], passage.text, years, tables)
 
     def _scale_factors(self, index: int) -> frozenset[Decimal]:
         passage = self.evidence.passages[index]
@@ -127,31 +139,34 @@ class FigureIndex:
         return frozenset(_SCALES[word.lower()] for word in found)
 
 
-def check_figures(text: str, sentences: Sequence[Offsets], index: FigureIndex, question: str = "") -> list[FigureCheck]:
-    """What became of every figure of an answer, in order.
+def check_figures(text: str, sentence: Offsets, index: FigureIndex, question: str = "") -> list[FigureCheck]:
+    """What became of every figure of one sentence of an answer, in order.
 
     `verified` and `rounded` name the evidence; `computed` is a result whose working the answer shows, from supported operands;
     `question` repeats the question's own figure as a condition or a correction, which supports nothing. The reason of an
     `unsupported` figure is one of `number`, `unit`, `sign`, `date`, `scope`, `misplaced`, `arithmetic`, `echo`.
     """
     asked = read_figures(question)
-    return [check for sentence in sentences for check in _check_sentence(text, sentence, index, asked)]
-
-
-def _check_sentence(text: str, sentence: Offsets, index: FigureIndex, asked: Sequence[Figure]) -> Iterator[FigureCheck]:
     figures = [figure for figure in read_figures(text, *sentence) if not _only_counts(figure)]
-    checks = [_check(text, sentence, figure, index, asked) for figure in figures]
+    places = _places(text, sentence, figures)
+    checks = [_check(text, figure, place, index, asked) for figure, place in zip(figures, places, strict=True)]
     for working in shown_workings(text, figures):
-        result = figures[working.result]
-        operands_stand = all(_stands(figures[i], checks[i]) for i in working.operands)
-        if checks[working.result].state in ("verified", "rounded") and working.correct:
-            continue
-        state, reason = ("computed", "") if working.correct and operands_stand else ("unsupported", "arithmetic")
-        checks[working.result] = FigureCheck(text[result.start : result.end], result.start, result.end, state, reason)  # type: ignore[arg-type]
-        for i in working.operands:
-            if checks[i].state == "unsupported" and _stands(figures[i], checks[i]):
-                checks[i] = replace(checks[i], state="question", reason="operand")
-    yield from checks
+        _apply(working, figures, checks)
+    return checks
+
+
+def _apply(working: Working, figures: Sequence[Figure], checks: list[FigureCheck]) -> None:
+    """A shown sum decides about its result, and excuses the constants in it."""
+    stand = [_stands(figures[i], checks[i]) for i in working.operands]
+    result = checks[working.result]
+    if result.state not in ("verified", "rounded") or not working.correct:
+        right = working.correct and all(stand)
+        checks[working.result] = replace(
+            result, state="computed" if right else "unsupported", reason="" if right else "arithmetic", support=None
+        )
+    for i, stands in zip(working.operands, stand, strict=True):
+        if stands and checks[i].state == "unsupported":
+            checks[i] = replace(checks[i], state="question", reason="operand")
 
 
 def _only_counts(figure: Figure) -> bool:
@@ -166,30 +181,39 @@ def _stands(figure: Figure, check: FigureCheck) -> bool:
     return whole and (figure.value <= _SMALL_OPERAND or figure.value in _COMMON_OPERANDS)
 
 
-def _check(text: str, sentence: Offsets, figure: Figure, index: FigureIndex, asked: Sequence[Figure]) -> FigureCheck:
-    string = text[figure.start : figure.end]
-    place = _place(text, sentence, figure)
+def _check(text: str, figure: Figure, place: _Place, index: FigureIndex, asked: Sequence[Figure]) -> FigureCheck:
+    check = FigureCheck(text[figure.start : figure.end], figure.start, figure.end, "unsupported")
     supporting, reason, rounded = _find(figure, place, index)
     if supporting:
-        return FigureCheck(string, figure.start, figure.end, "rounded" if rounded else "verified", reason, supporting.span)
+        return replace(check, state="rounded" if rounded else "verified", reason=reason, support=supporting.span)
     if any(_same_value(figure, other) or (figure.key and figure.key == other.key) for other in asked):
-        before = text[sentence[0] : figure.start]
-        if figure.kind == "form" or (figure.kind == "year" and not index.years) or _CORRECTED.search(before):
-            return FigureCheck(string, figure.start, figure.end, "question", "repeated")
-        if figure.kind != "year" and re.search(r"\b(?:if|assuming|given|with|for|suppose)\b[^.;:]*$", before, re.I):
-            return FigureCheck(string, figure.start, figure.end, "question", "condition")
-        return FigureCheck(string, figure.start, figure.end, "unsupported", "date" if figure.kind == "year" else "echo")
+        return _echo(check, figure, place, index)
     if figure.key.endswith(")") and not any(shown.figure.key.endswith(")") for shown in index.shown):
-        return FigureCheck(string, figure.start, figure.end, "question", "term")  # `401(k)` is a word here, not a figure
-    return FigureCheck(string, figure.start, figure.end, "unsupported", reason)
+        return replace(check, state="question", reason="term")  # `401(k)` is a word here, not a figure
+    return replace(check, reason=reason)
 
 
-def _place(text: str, sentence: Offsets, figure: Figure) -> _Place:
-    clauses = [clause for clause in split_clauses(text, *sentence) if clause[0] <= figure.start < clause[1]]
-    start, end = clauses[0] if clauses else sentence
-    years = _years(read_figures(text, start, end)) or _years(read_figures(text, *sentence))
-    periods = frozenset([figure.period]) if figure.period else _periods(text[start:end])
-    return _Place(text[start:end], text[slice(*sentence)], years, periods)
+def _echo(check: FigureCheck, figure: Figure, place: _Place, index: FigureIndex) -> FigureCheck:
+    """A figure of the question: a condition or a correction may repeat it, a statement may not rest on it."""
+    if figure.kind == "form" or (figure.kind == "year" and not index.years) or _CORRECTED.search(place.before):
+        return replace(check, state="question", reason="repeated")
+    if figure.kind != "year" and _SUPPOSED.search(place.before):
+        return replace(check, state="question", reason="condition")
+    return replace(check, reason="date" if figure.kind == "year" else "echo")
+
+
+def _places(text: str, sentence: Offsets, figures: Sequence[Figure]) -> list[_Place]:
+    """What binds each figure of a sentence; of a clause too long to be one, only what is near."""
+    clauses = split_clauses(text, *sentence) or (sentence,)
+    places: list[_Place] = []
+    for figure, clause, years in zip(figures, _by_clause(figures, clauses), _bound_years(figures, clauses), strict=True):
+        start, end = clauses[clause]
+        start, end = max(start, figure.start - _NEAR), min(end, figure.end + _NEAR)
+        whole = text[max(sentence[0], figure.start - _NEAR) : min(sentence[1], figure.end + _NEAR)]
+        before = text[max(sentence[0], figure.start - _NEAR) : figure.start]
+        periods = frozenset([figure.period]) if figure.period else _periods(text[start:end])
+        places.append(_Place(text[start:end], whole, before, years, periods))
+    return places
 
 
 def _find(figure: Figure, place: _Place, index: FigureIndex) -> tuple[Placed | None, str, bool]:
@@ -199,7 +223,7 @@ def _find(figure: Figure, place: _Place, index: FigureIndex) -> tuple[Placed | N
         return (_best(found, place, index), "", False) if found else (None, "date" if figure.kind == "date" else "number", False)
     if figure.kind == "year":
         found = [shown for shown in index.shown if figure.value in _years([shown.figure])]
-        best = _best(found, place, index) if found else None
+        best = None if _contradicts_year(figure, place, index) else _best(found, place, index)
         return (best, "", False) if best else (None, "date", False)
     reasons: list[str] = []
     for candidates, rounded in ((index.equal(figure), False), (index.rounded(figure), True)):
@@ -214,6 +238,13 @@ def _find(figure: Figure, place: _Place, index: FigureIndex) -> tuple[Placed | N
             best = _best(fitting, place, index)
             return best, "unit_inferred" if best and _unit_is_inferred(figure, best.figure) else "", rounded
     return None, reasons[0] if reasons else "number", False
+
+
+def _contradicts_year(figure: Figure, place: _Place, index: FigureIndex) -> bool:
+    """The evidence sentence that says nearly the same in words says it of other years."""
+    unit, coverage = index.evidence.best_unit(content_stems(place.sentence))
+    years = index.years_of(unit) if unit and coverage >= _SAME_SENTENCE else frozenset()
+    return bool(years) and int(figure.value) not in years
 
 
 def _best(found: Sequence[Placed], place: _Place, index: FigureIndex) -> Placed | None:
@@ -322,17 +353,49 @@ def _stands_elsewhere(figure: Figure, shown: Placed, place: _Place, index: Figur
     return any(s.unit is best and s.figure.kind == "number" and s.figure.unit == shown.figure.unit for s in index.shown)
 
 
-def _bound(figure: Figure, unit: Unit, text: str, years: frozenset[int]) -> Placed:
-    cell = cell_context(text, figure.start)
-    if cell:
-        label, header = cell
-        context = f"{label} {header}"
-        years = _years(read_figures(context)) or years
-    else:
-        clauses = [c for c in split_clauses(text, unit.start, unit.end) if c[0] <= figure.start < c[1]]
-        context = text[slice(*clauses[0])] if clauses else unit.text
-    periods = frozenset([figure.period]) if figure.period else _periods(context)
-    return Placed(figure, unit, text, years, context, periods)
+def _bound(figures: Sequence[Figure], unit: Unit, text: str, years: frozenset[int], tables: Tables) -> Iterator[Placed]:
+    clauses = split_clauses(text, unit.start, unit.end) or ((unit.start, unit.end),)
+    for figure, clause, near in zip(figures, _by_clause(figures, clauses), _bound_years(figures, clauses), strict=True):
+        if cell := tables.at(figure.start):
+            context = f"{cell.label} {cell.header}"
+            own_years = _years(read_figures(context)) or years
+        else:
+            start, end = clauses[clause]
+            context, own_years = text[max(start, figure.start - _NEAR) : min(end, figure.end + _NEAR)], near or years
+        periods = frozenset([figure.period]) if figure.period else _periods(context)
+        yield Placed(figure, unit, text, own_years, context, periods)
+
+
+def _by_clause(figures: Sequence[Figure], clauses: Sequence[Offsets]) -> list[int]:
+    """In which clause each figure stands."""
+    starts = [start for start, _ in clauses]
+    return [max(0, bisect_right(starts, figure.start) - 1) for figure in figures]
+
+
+def _bound_years(figures: Sequence[Figure], clauses: Sequence[Offsets]) -> list[frozenset[int]]:
+    """The years that each figure is said of: those of its clause and of the clauses without amounts behind it, as in
+    `$500 in 2020 and 2021`; else those of the clauses without amounts before it, as in `In 2020, $500`; else all.
+    """
+    places = _by_clause(figures, clauses)
+    own: list[set[int]] = [set() for _ in clauses]
+    amounts = [False] * len(clauses)
+    for figure, place in zip(figures, places, strict=True):
+        own[place] |= _years([figure])
+        amounts[place] |= figure.kind == "number"
+    behind = _accumulated(own, amounts, range(len(clauses) - 1, -1, -1))
+    before = _accumulated(own, amounts, range(len(clauses)))
+    every = _years(figures)
+    return [frozenset(own[place] | behind[place] or before[place]) or every for place in places]
+
+
+def _accumulated(own: Sequence[set[int]], amounts: Sequence[bool], order: Iterable[int]) -> list[frozenset[int]]:
+    """For each clause, in an order, the years since the last clause with an amount."""
+    found: list[frozenset[int]] = [frozenset()] * len(own)
+    current: frozenset[int] = frozenset()
+    for place in order:
+        found[place] = current
+        current = frozenset() if amounts[place] else current | own[place]
+    return found
 
 
 def _years(figures: Iterable[Figure]) -> frozenset[int]:

@@ -1,13 +1,15 @@
-"""Names made of figures or capitals in a question, and the chunks that hold them, best first by BM25.
+"""A question's words in, the chunks that share them out, scored by BM25; names of things are matched apart.
 
-An embedder sees little difference between `Form 5329` and `Form 5498`; here they are words like any other. Names that
-many chunks share (`401(k)`, the current year) say nothing that the vectors do not say better, so they are not used.
+An embedder sees little difference between `Form 5329` and `Form 5498`: so words made of figures or capitals are also
+looked up as they stand. A name that many chunks share (`401(k)`, the current year) is a subject, not a reference, and
+is left to the words and the vectors. BM25 is tantivy's (k1 1.2, b 0.75); its word counts include removed chunks until
+tantivy merges them away.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import tantivy
@@ -16,21 +18,22 @@ import tantivy
 _JOINED: Final = re.compile(r"[^\W_]+(?:(?:[().\-/&]+|(?<=\d),(?=\d{3}))[^\W_]+)*")
 _WORD: Final = re.compile(r"[^\W_]+")
 _TICKER: Final = re.compile(r"[A-Z]{2,6}")
-# A name in more chunks than this is a subject, not a reference.
+# A name in more chunks than this is a subject.
 _RARE: Final = 50
-_WRITER_BYTES: Final = 15_000_000
+_WRITER_BYTES: Final = 50_000_000
 
-Place = tuple[int, int]
-"""A document's number and a chunk's ordinal."""
+Scored = tuple[float, int, int]
+"""A BM25 score, a document's number and a chunk's ordinal."""
 
 
-class NameIndex:
-    """The names in the chunks of a collection, in memory; must not be changed while it is searched."""
+class LexicalIndex:
+    """The words of a collection's chunks, in memory; must not be changed while it is searched."""
 
     def __init__(self) -> None:
         builder = tantivy.SchemaBuilder()
         builder.add_unsigned_field("document", stored=True, indexed=True)
         builder.add_unsigned_field("ordinal", stored=True)
+        builder.add_text_field("words", tokenizer_name="en_stem", index_option="freq")
         builder.add_text_field("names", index_option="position")
         self._schema = builder.build()
         self._index = tantivy.Index(self._schema)
@@ -38,34 +41,49 @@ class NameIndex:
         self._committed = True
 
     def put(self, document: int, texts: Iterable[str]) -> None:
-        """Take up the chunks of a document in place of those it had."""
-        self.remove(document)
+        """Take up the chunks of a document that has none here, by their ordinals from 0."""
         for ordinal, text in enumerate(texts):
-            names = list(names_in(text))
-            if names:
-                self._writer.add_document(_entry(document, ordinal, names))
+            entry = tantivy.Document()
+            entry.add_unsigned("document", document)
+            entry.add_unsigned("ordinal", ordinal)
+            entry.add_text("words", text)
+            for name in names_in(text):
+                entry.add_text("names", name)
+            self._writer.add_document(entry)
+        self._committed = False
 
     def remove(self, document: int) -> None:
-        """Forget a document."""
+        """Forget the chunks of a document."""
         this = tantivy.Query.term_query(self._schema, "document", document)
         self._writer.delete_documents_by_query(this)
         self._committed = False
 
-    def search(self, question: str) -> list[Place]:
-        """Return the chunks that hold a rare name of the question, best first."""
-        self._commit()
-        searcher = self._index.searcher()
-        queries = [self._query(name) for name in names_in(question)]
-        rare = [query for query in queries if len(searcher.search(query, limit=_RARE + 1).hits) <= _RARE]
+    def by_words(self, question: str, most: int, documents: Sequence[int] | None = None) -> list[Scored]:
+        """Return the `most` best chunks for the words of the question, of the given documents only, in no order."""
+        # Without capitals and signs, nothing of a question is taken for an operator of the query language.
+        query, _ = self._index.parse_query_lenient(" ".join(_WORD.findall(question.lower())), ["words"])
+        if documents is not None:
+            among = tantivy.Query.term_set_query(self._schema, "document", list(documents))
+            filtered = tantivy.Query.const_score_query(among, 0.0)
+            query = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, filtered)])
+        return self._search(query, most)
+
+    def by_names(self, question: str) -> list[Scored]:
+        """Return every chunk that holds a rare name of the question, in no order."""
+        queries = [self._name(name) for name in names_in(question)]
+        rare = [query for query in queries if len(self._search(query, _RARE + 1)) <= _RARE]
         if not rare:
             return []
         either = tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in rare])
-        hits = searcher.search(either, limit=_RARE * len(rare)).hits
-        entries = [(score, searcher.doc(address)) for score, address in hits]
-        places = [(-score, int(entry["document"][0]), int(entry["ordinal"][0])) for score, entry in entries]
-        return [(document, ordinal) for _, document, ordinal in sorted(places)]
+        return self._search(either, _RARE * len(rare))
 
-    def _query(self, name: str) -> tantivy.Query:
+    def _search(self, query: tantivy.Query, most: int) -> list[Scored]:
+        self._commit()
+        searcher = self._index.searcher()
+        found = ((score, searcher.doc(address)) for score, address in searcher.search(query, limit=most).hits)
+        return [(score, int(entry["document"][0]), int(entry["ordinal"][0])) for score, entry in found]
+
+    def _name(self, name: str) -> tantivy.Query:
         words = name.split()
         if len(words) == 1:
             return tantivy.Query.term_query(self._schema, "names", name)
@@ -76,15 +94,6 @@ class NameIndex:
             self._writer.commit()
             self._index.reload()
             self._committed = True
-
-
-def _entry(document: int, ordinal: int, names: list[str]) -> tantivy.Document:
-    entry = tantivy.Document()
-    entry.add_unsigned("document", document)
-    entry.add_unsigned("ordinal", ordinal)
-    for name in names:
-        entry.add_text("names", name)
-    return entry
 
 
 def names_in(text: str) -> Iterator[str]:

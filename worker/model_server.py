@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 
@@ -36,8 +37,10 @@ def _start(config: ModelServerConfig) -> object:
     params.n_parallel = config.parallel
     # llama.cpp shares one context among its slots.
     params.n_ctx = config.context * config.parallel
+    # Its threads wait by spinning: one for each core would starve the embedder, and itself, many times over.
+    threads = config.threads or max(1, (os.cpu_count() or 1) // 2)
     for pool in (params.cpuparams, params.cpuparams_batch):
-        pool.n_threads = config.threads
+        pool.n_threads = threads
     params.verbosity = _QUIET
     params.ui = False
     return xllamacpp.Server(params)

@@ -23,6 +23,7 @@ URL = re.compile(r"(?:https?|ftp|file)://[^\s<>\"'\])}|]++|\bwww\.[^\s<>\"'\])}|
 _DOMAIN = re.compile(r"(?:[a-z0-9-]{1,63}\.){1,5}(?:com|org|net|gov|edu|info|io|example|co|eu|de|uk)(?:/\S*)?(?=$|[\s,;?])", re.I)
 _SPACED_NAME = re.compile(rf"(?:[^\s.:;!?]+[ ]){{1,12}}[^\s:;!?]+\.(?:{EXTENSIONS})", re.I)
 _SNAKE = re.compile(r"\w+?_\w+")
+NAME_SHAPES = (URL, _SPACED_NAME, FILE_NAME, _SNAKE)
 _ABSOLUTE = re.compile(r"(?:[A-Za-z]:)?[\\/]|(?:\.\./)+|\w+://")
 _PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2})+|.[\u0300-\u036f]*", re.S)
 _ZERO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad"))

@@ -15,10 +15,9 @@ Answer in one or two plain sentences. Take every number from the documents exact
 If the documents do not hold the answer, write only: {NO_ANSWER}"""
 _CITE_BY_NAME = 'After the answer, write a line that starts with "Sources:" and names the documents that you used.'
 
-# Small models follow examples, not instructions. Who copies the example's document into an answer cites what was
-# not shown, and the check throws it out.
-_HOURS = Passage(name="office_hours.txt", text="The office opens at 9 a.m. on weekdays.")
-_PARKING = Passage(name="parking.md", text="Visitors park on level 2. A day ticket costs 12 dollars.")
+# Small models follow an example better than an instruction. This one is far from anybody's documents, so that
+# little of it is copied; where its document is cited all the same, it was not shown, and the check throws it out.
+_NOTES = Passage(name="cell_biology_notes.txt", text="The mitochondrion makes ATP.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +32,8 @@ class Prompt:
         """The chat messages, constant part first, so that servers can reuse their prefix cache."""
         return [
             {"role": "system", "content": f"{_TASK}\n{_CITE_BY_NAME}"},
-            *_turn((_PARKING, _HOURS), "What does a day ticket cost?", "A day ticket costs 12 dollars.", _PARKING),
-            *_turn((_HOURS,), "Who leads the office?", NO_ANSWER),
+            {"role": "user", "content": _asked((_NOTES,), "What does the mitochondrion make?")},
+            {"role": "assistant", "content": f"{_NOTES.text}\nSources: {_NOTES.name}"},
             {"role": "user", "content": _asked(self.passages, self.question)},
         ]
 
@@ -49,24 +48,17 @@ class Prompt:
         return ["\nDocument:", "\nQuestion:"]
 
 
-def _turn(passages: Sequence[Passage], question: str, answer: str, *used: Passage) -> list[dict[str, str]]:
-    """One example: a question as it is asked, and its answer as it should be."""
-    sources = f"\nSources: {', '.join(passage.name for passage in used)}" if used else ""
-    return [
-        {"role": "user", "content": _asked(passages, question)},
-        {"role": "assistant", "content": answer + sources},
-    ]
-
-
 def _asked(passages: Sequence[Passage], question: str) -> str:
     return "\n\n".join([*map(_shown, passages), f"Question: {_one_line(question)}"])
 
 
 def _shown(passage: Passage) -> str:
-    """Fence one passage; its text is indented, so that no line in it can pose as the head of another."""
+    """Fence one passage; its text is indented, so that no line in it can pose as the head of another.
+
+    A page is not shown: small models that see one number go on counting.
+    """
     text = "\n".join("  " + line for line in passage.text.splitlines())
-    where = f", page {passage.page}" if passage.page is not None else ""
-    return f"Document: {_one_line(passage.name)}{where}\n{text}"
+    return f"Document: {_one_line(passage.name)}\n{text}"
 
 
 def _one_line(text: str) -> str:

@@ -10,12 +10,12 @@ import numpy as np
 
 from worker.devices import require
 from worker.filters import Filter
-from worker.lexical import NameIndex, names_in
+from worker.lexical import LexicalIndex, Scored
 from worker.records import Hit
 from worker.search_kernel import Floats, Mask, Matrix, Places, Scores
 from worker.stored import ChangePage, DocumentInfo, Generation, PackedChunks, StoredDocument
 
-# Filters whose rows are remembered; a byte a row each.
+# Filters whose documents are remembered; a byte a document each.
 _KEPT_MASKS: Final = 16
 _NO_ROWS: Final = np.empty(0, dtype=np.int64)
 
@@ -47,7 +47,7 @@ class Resident:
         self.generation = generation
         self.version = 0
         self._masks: dict[Filter, Mask] = {}
-        self._names: NameIndex | None = None
+        self._words: LexicalIndex | None = None
         self._matrix = Matrix(generation.dimension, device, room=generation.rows)
         self._held: dict[int, _Held] = {}
         self._numbers: dict[str, int] = {}
@@ -78,24 +78,32 @@ class Resident:
         allowed = self._allowed_rows(where) if where else None
         return [self._hits(rows, scores, k) for rows, scores in self._matrix.best(queries, k, allowed)]
 
-    def named(self, question: str, query: Floats, where: Filter | None = None) -> list[Hit]:
-        """Return the chunks that hold a rare name of the question, best first; `query` (d,) gives their cosines.
+    def search_words(
+        self, question: str, query: Floats, most: int, where: Filter | None = None
+    ) -> tuple[list[Hit], list[Hit]]:
+        """Return the chunks that share words with the question, and those that hold a rare name of it, best first.
 
-        The first question with a name reads all texts once; after that the names follow the changes.
+        The first question reads all texts once, some seconds for a hundred thousand chunks; after that the words
+        follow the changes. `query` (d,) is the question's vector: hits carry their cosine to it, as all hits do.
         """
-        if not any(names_in(question)):
-            return []
-        if self._names is None:
-            self._names = NameIndex()
+        if self._words is None:
+            self._words = LexicalIndex()
             for number, held in self._held.items():
-                self._names.put(number, held.texts())
-        found = [(self._held[number], ordinal) for number, ordinal in self._names.search(question)]
-        allowed = [(held, ordinal) for held, ordinal in found if where is None or where.allows(held.info)]
-        rows = np.array([held.rows[ordinal] for held, ordinal in allowed], dtype=np.int64)
-        scores = self._matrix.cosines(query[None], np.zeros_like(rows), rows).tolist()
+                self._words.put(number, held.texts())
+        allowed = None if where is None else self._allowed_documents(where)
+        named = [entry for entry in self._words.by_names(question) if allowed is None or allowed[entry[1]]]
+        numbers = None if allowed is None else np.flatnonzero(allowed).tolist()
+        return self._scored(self._words.by_words(question, most, numbers), query), self._scored(named, query)
+
+    def _scored(self, found: list[Scored], query: Floats) -> list[Hit]:
+        """Hits in the order of their BM25 scores; ties by document name, then by ordinal."""
+        entries = [(score, self._held[number], ordinal) for score, number, ordinal in found]
+        entries.sort(key=lambda entry: (-entry[0], entry[1].info.name, entry[2]))
+        rows = np.array([held.rows[ordinal] for _, held, ordinal in entries], dtype=np.int64)
+        cosines = self._matrix.cosines(query[None], np.zeros_like(rows), rows).tolist()
         return [
-            Hit(held.info.name, ordinal, score, held.chunks[ordinal])
-            for (held, ordinal), score in zip(allowed, scores, strict=True)
+            Hit(held.info.name, ordinal, cosine, held.chunks[ordinal])
+            for (_, held, ordinal), cosine in zip(entries, cosines, strict=True)
         ]
 
     def _place(self, document: StoredDocument) -> _Held | None:
@@ -103,10 +111,10 @@ class Resident:
         number = self._numbers.pop(document.name, None)
         rows = _NO_ROWS if number is None else self._held.pop(number).rows
         count = len(document.chunks)
+        if self._words is not None and number is not None:
+            self._words.remove(number)
         rows = self._give_back(rows, count) if count < len(rows) else self._take(rows, count)
         if count == 0 or document.info is None:
-            if self._names is not None and number is not None:
-                self._names.remove(number)
             return None
         if number is None:
             number = self._next_number
@@ -114,8 +122,8 @@ class Resident:
         self._numbers[document.name] = number
         self._owner[rows], self._ordinal[rows] = number, np.arange(count)
         self._held[number] = held = _Held(document.info, document.chunks, rows)
-        if self._names is not None:
-            self._names.put(number, held.texts())
+        if self._words is not None:
+            self._words.put(number, held.texts())
         return held
 
     def _take(self, rows: Places, count: int) -> Places:
@@ -144,13 +152,16 @@ class Resident:
         return kept
 
     def _allowed_rows(self, where: Filter) -> Mask:
-        """Which rows belong to documents that may answer; kept until something changes."""
+        return self._allowed_documents(where)[self._owner[: self._matrix.size]]
+
+    def _allowed_documents(self, where: Filter) -> Mask:
+        """Which documents, by number, may answer; kept until something changes."""
         if where not in self._masks:
             if len(self._masks) >= _KEPT_MASKS:
                 self._masks.clear()
-            documents = np.zeros(self._next_number, dtype=np.bool_)
-            documents[[number for number, held in self._held.items() if where.allows(held.info)]] = True
-            self._masks[where] = documents[self._owner[: self._matrix.size]]
+            mask = np.zeros(self._next_number, dtype=np.bool_)
+            mask[[number for number, held in self._held.items() if where.allows(held.info)]] = True
+            self._masks[where] = mask
         return self._masks[where]
 
     def _hits(self, rows: Places, scores: Scores, k: int) -> list[Hit]:

@@ -1,22 +1,23 @@
-"""Settings in, the long-lived objects of a process out: store, embedder, index, connectors, the two flows."""
+"""Settings in, the long-lived objects of a process out: store, embedder, index, connectors, the two flows.
+
+What is heavy is imported where it is built: beat and the ingest worker's parent need neither torch nor a model.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from worker.answer import AnswerFlow
 from worker.config import WorkerConfig, load
-from worker.connectors import Connector
-from worker.connectors.claude import ClaudeConnector
-from worker.connectors.local import LocalConnector
-from worker.drafts import Trace
-from worker.embedding import Embedder
-from worker.evidence import MIN_SCORE
-from worker.index import Index
-from worker.ingest import IngestFlow
-from worker.store import Store
+
+if TYPE_CHECKING:
+    from worker.answer import AnswerFlow
+    from worker.connectors import Connector
+    from worker.embedding import Embedder
+    from worker.ingest import IngestFlow
+    from worker.store import Store
 
 
 class Runtime:
@@ -28,11 +29,15 @@ class Runtime:
     @cached_property
     def store(self) -> Store:
         """The documents in Redis."""
+        from worker.store import Store
+
         return Store.connect(self.config.broker_url)
 
     @cached_property
     def embedder(self) -> Embedder:
         """The embedding model on its device; raises SettingError, EmbeddingError."""
+        from worker.embedding import Embedder
+
         return Embedder(
             self.config.embed_model or None,
             device=self.config.device,
@@ -43,6 +48,11 @@ class Runtime:
     @cached_property
     def answers(self) -> AnswerFlow:
         """The answer flow with its resident index."""
+        from worker.answer import AnswerFlow
+        from worker.drafts import Trace
+        from worker.evidence import MIN_SCORE
+        from worker.index import Index
+
         minimum = self.config.min_score
         return AnswerFlow(
             embedder=self.embedder,
@@ -57,6 +67,8 @@ class Runtime:
     @cached_property
     def ingests(self) -> IngestFlow:
         """The ingest flow."""
+        from worker.ingest import IngestFlow
+
         return IngestFlow(store=self.store, embedder=self.embedder)
 
     def warm_up(self, *, answering: bool) -> None:
@@ -65,6 +77,9 @@ class Runtime:
 
     def _connectors(self) -> dict[str, Connector]:
         """Claude is there only where a key is: a question that chooses it elsewhere is refused, not rerouted."""
+        from worker.connectors.claude import ClaudeConnector
+        from worker.connectors.local import LocalConnector
+
         config = self.config
         connectors: dict[str, Connector] = {
             "local": LocalConnector(config.local_url, model=config.local_model, api_key=config.local_api_key)

@@ -12,7 +12,8 @@ from worker.config import WorkerConfig
 
 def nightly_entries(config: WorkerConfig) -> dict[str, dict[str, Any]]:
     """Return one entry a folder, at `config.nightly_at` in `config.time_zone` (the app's time zone)."""
-    at = crontab(hour=str(config.nightly_at.hour), minute=str(config.nightly_at.minute))
+    hour, minute = config.nightly_at.split(":")
+    at = crontab(hour=hour, minute=minute)
     return {
         f"nightly-{collection}": {
             "task": NIGHTLY_TASK,

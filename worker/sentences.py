@@ -13,7 +13,8 @@ _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.S | re.M)
 # A line that stands for itself: a bullet, a list number, a heading, a quotation, a table row.
 _OWN_LINE = re.compile(r"[ \t]*(?:[-*•+>|#][ \t|]|\(?\d{1,3}[.)][ \t]|[-*•+>|#]$|\|)")
 _LEAD = re.compile(r"[ \t]*(?:[-*•+>#]+[ \t]+|\(?\d{1,3}[.)][ \t]+)*")
-_CLAUSE = re.compile(r"[,;:](?=\s)|(?<=\s)(?:and|but|while|whereas|und|et|y|however)(?=\s)|\s[–—-](?=\s)", re.I)
+_CLAUSE = re.compile(r"[,;:](?=\s)|(?<=\s)\(|\)(?=[\s.,;])|(?<=\s)(?:and|but|while|whereas|und|et|y|however)(?=\s)|\s[–—-](?=\s)", re.I)
+_LONGEST = 5000
 _WRAPPED = re.compile(r"[^\s.!?:;|。！？]\n(?=[ \t]*[a-z\d(])")
 
 
@@ -54,12 +55,19 @@ def _blocks(text: str, start: int, end: int) -> Iterator[Offsets]:
     block = position = start
     for line in text[start:end].splitlines(keepends=True):
         if not line.strip() or _OWN_LINE.match(line):
-            if block < position:
-                yield block, position
+            yield from _pieces(text, block, position)
             block = position
         position += len(line)
-    if block < position:
-        yield block, position
+    yield from _pieces(text, block, position)
+
+
+def _pieces(text: str, start: int, end: int) -> Iterator[Offsets]:
+    """A block, cut at spaces where it is longer than any paragraph: the library's time grows with the square."""
+    while start < end:
+        space = text.rfind(" ", start + 1, start + _LONGEST) + 1 if end - start > _LONGEST else end
+        stop = space or start + _LONGEST
+        yield start, stop
+        start = stop
 
 
 def _trimmed(text: str, start: int, end: int) -> Offsets:

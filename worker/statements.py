@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,6 +35,8 @@ class Grounds:
         self.figures = FigureIndex(self.evidence)
         self.quotes = QuoteIndex.of(passages)
         self.similarity = similarity
+        self.shares: dict[Clause, dict[str, float]] = {}
+        """How much of a clause each document carries, as far as it was asked."""
 
     @cached_property
     def is_english(self) -> bool:
@@ -87,29 +90,29 @@ class Statement:
 
 def read_statements(text: str, grounds: Grounds) -> tuple[Statement, ...]:
     """Every sentence of an answer, checked."""
-    sentences = split_sentences(text)
-    figures = check_figures(text, sentences, grounds.figures, grounds.question)
     quotes = check_quotes(text, grounds.quotes, grounds.question)
-    return tuple(_statement(text, sentence, grounds, figures, quotes) for sentence in sentences)
+    ends, starts = [check.end for check in quotes], [check.start for check in quotes]
+    statements: list[Statement] = []
+    for start, end in split_sentences(text):
+        own = quotes[bisect_right(ends, start) : bisect_left(starts, end)]
+        statements.append(_statement(text, (start, end), grounds, tuple(own)))
+    return tuple(statements)
 
 
-def _statement(
-    text: str, sentence: Offsets, grounds: Grounds, figures: Sequence[FigureCheck], quotes: Sequence[QuoteCheck]
-) -> Statement:
+def _statement(text: str, sentence: Offsets, grounds: Grounds, quotes: tuple[QuoteCheck, ...]) -> Statement:
     start, end = sentence
     words = text[start:end]
     stems = content_stems(words)
-    own_figures = tuple(check for check in figures if start <= check.start < end)
-    own_quotes = tuple(check for check in quotes if check.start < end and check.end > start)
+    figures = tuple(check_figures(text, sentence, grounds.figures, grounds.question))
     unit, coverage = grounds.evidence.best_unit(stems)
-    kind = _kind(words, stems, own_figures, grounds)
+    kind = _kind(words, stems, figures, grounds)
     support = coverage if kind == "claim" else 0.0
     if kind == "claim" and unit and support < SUPPORTED and grounds.similarity:
         support = _rescued(words, support, grounds)
     flips = find_flips(words, unit, coverage) if unit and kind == "claim" else ()
-    found = {check.start for check in own_figures if check.state in ("verified", "rounded")}
+    found = {check.start for check in figures if check.state in ("verified", "rounded")}
     clauses = tuple(_clause(text, *clause, found) for clause in split_clauses(text, start, end))
-    return Statement(start, end, words, kind, support, unit, flips, own_figures, own_quotes, clauses)
+    return Statement(start, end, words, kind, support, unit, flips, figures, quotes, clauses)
 
 
 def _kind(words: str, stems: Sequence[str], figures: Sequence[FigureCheck], grounds: Grounds) -> str:

@@ -55,6 +55,7 @@ class Evidence:
         self._vocabularies = [
             frozenset(content_stems(passage.text)) | frozenset(content_stems(" ".join(passage.heading))) for passage in passages
         ]
+        self._best: dict[frozenset[str], tuple[Unit | None, float]] = {}
         self._frequency = Counter(word for vocabulary in self._vocabularies for word in vocabulary)
 
     def weight(self, word: str) -> float:
@@ -76,6 +77,12 @@ class Evidence:
 
     def best_unit(self, words: Sequence[str]) -> tuple[Unit | None, float]:
         """The evidence sentence that holds most of the stems, the shortest of several, and its coverage."""
+        key = frozenset(words)
+        if key not in self._best:
+            self._best[key] = self._find_best(words)
+        return self._best[key]
+
+    def _find_best(self, words: Sequence[str]) -> tuple[Unit | None, float]:
         best: tuple[float, int, Unit] | None = None
         for unit in self._sharing(words):
             candidate = (self.coverage(words, unit.vocabulary), -len(unit.text), unit)

@@ -1,51 +1,66 @@
-"""What binds a cell of a table in plain text: the label of its row and the header of its column."""
+"""What binds each cell of the tables in a plain text: the label of its row and the header of its column."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 _SEPARATOR = re.compile(r"[ ]*\|[ ]*|\t+")
-_RULE = re.compile(r"[\s|:-]+")
-_SEARCHED_ROWS = 200
+_RULE = re.compile(r"[\s|:=-]+")
+_HEADER = re.compile(r"[^\W\d_]|^[*\s]*(?:FY ?)?(?:19|20)\d{2}[*\s]*$")
 
 
-def cell_context(text: str, position: int) -> tuple[str, str] | None:
-    """The row's label and the column's header for a position in a row with `|` or tab separators; None outside tables.
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a row that is cut by `|` or tabs."""
 
-    The header is the nearest row above with as many cells whose cell in this column, or the first such row's, is no plain figure.
-    """
-    start, end = _line(text, position)
-    row = text[start:end]
-    edges = [match.span() for match in _SEPARATOR.finditer(row)]
-    if not edges:
-        return None
-    column = sum(edge[0] < position - start for edge in edges)
-    label = next((cell for cell in _cells(row)[:column] if re.search(r"[^\W\d]", cell)), "")
-    return label, _header(text, start, column, len(edges))
+    start: int
+    end: int
+    label: str
+    """The first worded cell to its left."""
+    header: str
+    """The worded or dated cells above it, from the top."""
 
 
-def _header(text: str, start: int, column: int, width: int) -> str:
-    found: list[str] = []
-    for _ in range(_SEARCHED_ROWS):
-        if start == 0:
-            break
-        start, end = _line(text, start - 1)
-        cells = _cells(text[start:end])
-        if len(cells) - 1 != width:
-            if not _RULE.fullmatch(text[start:end] or " "):
-                break
-            continue
-        cell = cells[column].strip("* ")
-        if re.search(r"[^\W\d_]", cell) or re.fullmatch(r"(?:FY)?(?:19|20)\d{2}", cell):
-            found.append(cell)
-    return " ".join(reversed(found))
+class Tables:
+    """The cells of one text, found by position."""
+
+    def __init__(self, text: str) -> None:
+        self._cells = tuple(_cells(text))
+        self._starts = [cell.start for cell in self._cells]
+
+    def at(self, position: int) -> Cell | None:
+        """The cell at a position, or None outside tables."""
+        place = bisect_right(self._starts, position) - 1
+        cell = self._cells[place] if place >= 0 else None
+        return cell if cell and position < cell.end else None
 
 
-def _line(text: str, position: int) -> tuple[int, int]:
-    start = text.rfind("\n", 0, position) + 1
-    end = text.find("\n", start)
-    return start, len(text) if end < 0 else end
+def _cells(text: str) -> Iterator[Cell]:
+    headers: list[str] = []
+    start = 0
+    for line in text.splitlines(keepends=True):
+        row = [(start + first, start + last) for first, last in _row(line.rstrip("\n"))]
+        if len(row) > 1 and not _RULE.fullmatch(line):
+            if len(row) != len(headers):
+                headers = [""] * len(row)
+            label = ""
+            for column, (first, last) in enumerate(row):
+                words = text[first:last].strip()
+                yield Cell(first, last, label, headers[column])
+                if column and _HEADER.search(words):
+                    headers[column] = f"{headers[column]} {words}".strip()[-200:]
+                label = label or (words if re.search(r"[^\W\d_]", words) else "")
+        elif len(row) <= 1:
+            headers = []
+        start += len(line)
 
 
-def _cells(row: str) -> list[str]:
-    return _SEPARATOR.split(row)
+def _row(line: str) -> Iterator[tuple[int, int]]:
+    position = 0
+    for separator in _SEPARATOR.finditer(line):
+        yield position, separator.start()
+        position = separator.end()
+    yield position, len(line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import time
 from pathlib import Path
 
 import pytest
@@ -59,5 +58,7 @@ def test_a_folder_without_a_valid_collection_is_refused(text: str):
         load({"RAG_BROKER_URL": URL, "RAG_FOLDERS": text})
 
 
-def test_the_nightly_time_is_a_clock_time():
-    assert load({"RAG_BROKER_URL": URL, "RAG_NIGHTLY_AT": "03:30"}).nightly_at == time(3, 30)
+@pytest.mark.parametrize("text", ["2am", "25:00", "02:60", "2:00"])
+def test_a_nightly_time_that_is_no_time_of_day_is_refused(text: str):
+    with pytest.raises(ConfigurationError, match="RAG_NIGHTLY_AT"):
+        load({"RAG_BROKER_URL": URL, "RAG_NIGHTLY_AT": text})

@@ -89,10 +89,10 @@ def test_a_document_that_the_model_was_never_shown_is_thrown_out(flow, scripted)
 
 
 def test_a_document_of_the_prompts_own_example_is_no_source(flow, scripted):
-    scripted.add("The collision deductible is $500 for each accident.\nSources: parking.md, office_hours.txt")
+    scripted.add("The collision deductible is $500 for each accident.\nSources: cell_biology_notes.txt")
     verdict = ask(flow).verdict
     assert verdict.sources_line == ""
-    assert {dropped.string for dropped in verdict.dropped} == {"parking.md", "office_hours.txt"}
+    assert {dropped.string for dropped in verdict.dropped} == {"cell_biology_notes.txt"}
 
 
 def test_a_refusal_lists_nothing_whatever_the_model_listed(flow, scripted):

@@ -140,6 +140,12 @@ def test_deeply_nested_html_is_read_or_refused(tmp_path):
         read_document(path)
 
 
+def test_a_table_whose_cells_claim_to_span_everything_ends(tmp_path):
+    path = tmp_path / "a.html"
+    path.write_text("<table>" + ("<tr>" + "<td colspan=99 rowspan=9999>x" * 99 + "</tr>") * 99 + "</table>")
+    assert "x" in read_isolated(path, limits=Limits(seconds=60)).text
+
+
 def test_a_pdf_whose_page_tree_runs_in_a_circle_ends(tmp_path):
     path = tmp_path / "a.pdf"
     path.write_bytes(

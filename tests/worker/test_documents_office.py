@@ -16,7 +16,7 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 from pptx.util import Inches
 
-from worker.documents import read_document
+from worker.documents import Limits, read_document
 from worker.errors import DocumentRefused
 from worker.records import Document
 
@@ -25,13 +25,13 @@ from worker.records import Document
 def read(tmp_path: Path):
     """Read bytes, or whatever has a `save`, as a file of that name."""
 
-    def read_as(name: str, content) -> Document:
+    def read_as(name: str, content, *, limits: Limits | None = None) -> Document:
         path = tmp_path / name
         if isinstance(content, bytes):
             path.write_bytes(content)
         else:
             content.save(str(path))
-        return read_document(path)
+        return read_document(path, limits=limits)
 
     return read_as
 
@@ -63,6 +63,14 @@ def test_a_word_file_keeps_its_outline_and_its_tables(read):
     document = read("vesting.docx", word)
     assert document.title == "Vesting"
     assert "Years: 2 | Vested: 20 percent" in document.text
+
+
+def test_a_table_of_contents_is_left_out(read):
+    word = docx.Document()
+    word.styles.add_style("toc 1", 1)
+    word.add_paragraph("Fees ........ 3", style="toc 1")
+    word.add_paragraph("We charge a fee.")
+    assert read("a.docx", word).text == "We charge a fee."
 
 
 def test_text_boxes_insertions_and_footnotes_are_read_and_deletions_are_not(read):
@@ -170,6 +178,20 @@ def test_a_lone_name_above_the_column_names_heads_the_whole_table(read):
     assert parts(read("a.xlsx", book)) == [
         (("Rates", "Year 2023"), 'sheet "Rates", row 3', "Item: Zone A | Sales: 12 | Profit: 3")
     ]
+
+
+def test_a_sheet_that_claims_a_million_rows_is_read_by_its_cells(read):
+    book = workbook([("Label", "Figure"), ("x", 1)])
+    book.active.cell(1_048_576, 16_384).value = "stray"
+    document = read("a.xlsx", book)
+    assert parts(document)[-1] == (("Rates",), 'sheet "Rates", row 1048576', "stray")
+
+
+def test_a_workbook_too_large_for_memory_is_read_row_by_row(read):
+    book = workbook([("Label", "Rate"), ("x", 0.045)])
+    book.active["B2"].number_format = "0.0%"
+    document = read("a.xlsx", book, limits=Limits(max_loaded_bytes=0))
+    assert parts(document) == [(("Rates",), 'sheet "Rates", row 2', "Label: x | Rate: 4.5%")]
 
 
 def test_formulas_are_not_computed_and_hidden_sheets_are_not_read(read):

@@ -121,6 +121,15 @@ def test_running_headers_and_footers_are_left_out(draw):
     assert "of 6" not in text
 
 
+def test_pages_that_differ_in_a_number_alone_are_content(draw):
+    def paint(canvas):
+        for page in range(1, 7):
+            canvas.drawString(72, 700, f"Voucher number {page} of the series.")
+            canvas.showPage()
+
+    assert draw(paint).text.count("Voucher number") == 6
+
+
 def test_a_sentence_that_goes_on_overleaf_is_one_sentence(draw):
     def paint(canvas):
         canvas.drawString(72, 700, "The first line of a paragraph that fills the page,")
@@ -137,12 +146,13 @@ def test_words_parted_at_the_end_of_a_line_are_put_together(draw):
     def paint(canvas):
         canvas.drawString(72, 714, "Some long-term goals and a long-term plan for retire-")
         canvas.drawString(72, 700, "ment are written down here, and a new long-")
-        canvas.drawString(72, 686, "term goal for 737–")
-        canvas.drawString(72, 672, "9 as well.")
+        canvas.drawString(72, 686, "term goal, free of tax. A tax-")
+        canvas.drawString(72, 672, "free gift. The 737–")
+        canvas.drawString(72, 658, "9 as well.")
 
     assert draw(paint).text == (
         "Some long-term goals and a long-term plan for retirement are written down here, "
-        "and a new long-term goal for 737–9 as well."
+        "and a new long-term goal, free of tax. A tax-free gift. The 737–9 as well."
     )
 
 
@@ -191,6 +201,14 @@ def test_an_empty_password_opens_a_file_and_a_real_one_refuses_it(draw):
     assert draw(paint, encrypt=StandardEncryption("", "owner")).text == "The limit is $7,000."
     with pytest.raises(DocumentRefused, match="encrypted"):
         draw(paint, encrypt=StandardEncryption("user", "owner"))
+
+
+def test_what_was_filled_into_a_form_is_read(draw):
+    def paint(canvas):
+        canvas.drawString(72, 700, "Monthly income:")
+        canvas.acroForm.textfield(name="income", value="$5,250", x=180, y=695, width=100, height=18)
+
+    assert draw(paint).text == "Monthly income: $5,250"
 
 
 def test_pages_of_images_have_nothing_to_index(draw):

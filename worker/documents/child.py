@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from worker.documents.limits import Limits
 from worker.documents.reading import read_document
-from worker.documents.wire import decode_request, encode_document, encode_error
+from worker.documents.wire import READY, decode_request, encode_document, encode_error
 from worker.errors import DocumentError
 
 # The parent kills at the limit; this is for a parent that is no longer there to do it.
@@ -22,6 +22,8 @@ def main() -> None:
     """Serve requests; a file may kill this process, by a crash or at a limit."""
     warnings.simplefilter("ignore")  # parsers warn of every oddity of a file
     answers = _private_output()
+    answers.write(READY)
+    answers.flush()
     for line in sys.stdin.buffer:
         answers.write(_answer(line))
         answers.flush()

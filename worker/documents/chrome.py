@@ -35,7 +35,7 @@ _BLOCK_PAGE = re.compile(
     r"|pardon our interruption|request unsuccessful\. incapsula|you have been blocked|bot detection",
     re.IGNORECASE | re.DOTALL,
 )
-_LONGEST_BLOCK_PAGE = 6_000
+_LONGEST_BLOCK_PAGE = 4_000
 
 
 def is_blocked(tree: html.HtmlElement) -> bool:
@@ -46,7 +46,6 @@ def is_blocked(tree: html.HtmlElement) -> bool:
 
 def content(tree: html.HtmlElement) -> html.HtmlElement:
     """Return the element that holds the page's content, navigation, banners and footers removed from it."""
-    _drop_unread(tree)
     whole = max(1, _size(tree))
     for element in list(tree.iter()):
         if isinstance(element.tag, str) and _is_chrome(element) and _size(element) < _MAX_SHARE * whole:
@@ -75,7 +74,8 @@ def _is_chrome(element: html.HtmlElement) -> bool:
     return bool(_NAMES.search(f"{element.get('id', '')} {element.get('class', '')}"))
 
 
-def _drop_unread(tree: html.HtmlElement) -> None:
+def drop_unread(tree: html.HtmlElement) -> None:
+    """Remove what no reader sees: scripts, styles and what is shown without scripts."""
     for element in list(tree.iter("script", "style", "noscript", "template")):
         element.drop_tree()
 

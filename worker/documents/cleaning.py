@@ -7,7 +7,7 @@ import unicodedata
 from typing import Final
 
 import ftfy
-from ftfy.badness import is_bad
+from ftfy.badness import badness, is_bad
 
 # Only what a reader sees as plain letters is folded: NFKC would turn 10² into 102 and ½ into 1⁄2.
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
@@ -34,23 +34,18 @@ def clean(text: str) -> str:
     """Return the text composed (NFC), its invisible and meaningless characters gone, its spaces single."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_FOLD)
     text = unicodedata.normalize("NFC", _MEANINGLESS.sub("", text))
-    lines = (
-        " ".join(line.split(" ")).strip() if "  " not in line else " ".join(line.split()) for line in text.split("\n")
-    )
+    lines = (" ".join(line.split()) for line in text.split("\n"))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
 
 
-def repair(text: str) -> str:
-    """Return the text with doubly encoded characters (`Ã©` for `é`) put right where that is certain."""
-    return ftfy.fix_encoding(text) if is_bad(text) else text
-
-
 def legible(text: str) -> str:
-    """Return the text without the marks of lost characters; nothing where the text is mojibake.
+    """Return the text with doubly encoded characters (`Ã©` for `é`) put right and lost ones left out.
 
-    It is where more than a few characters were lost, or where a figure may have lost a digit.
+    Nothing is left of mojibake: where more than a few characters are lost or wrong, or a digit of a figure may be.
     """
+    if is_bad(text):
+        text = ftfy.fix_encoding(text)
     lost = text.count(LOST) + sum(map(len, _GLYPH_NUMBER.findall(text)))
-    if lost > _MAX_LOST * len(text) or (lost and _LOST_DIGIT.search(text)):
+    if lost + badness(text) > _MAX_LOST * len(text) or (lost and _LOST_DIGIT.search(text)):
         return ""
     return text.replace(LOST, "")

@@ -7,7 +7,6 @@ import re
 
 from charset_normalizer import from_bytes
 
-from worker.documents.cleaning import repair
 from worker.errors import DocumentRefused
 
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
@@ -33,7 +32,7 @@ def decode(data: bytes, *, declared: str = "") -> str:
     text = _decode(data, declared)
     if len(_BINARY.findall(text)) > _MAX_BINARY * len(text):
         raise DocumentRefused("is not text: binary content; check the file's type")
-    return repair(text)
+    return text
 
 
 def _decode(data: bytes, declared: str) -> str:

@@ -24,7 +24,9 @@ def without_furniture(pages: Sequence[list[Line]]) -> list[list[Line]]:
     counts = Counter(key for page in pages for key in {_key(line) for line in _edges(page)})
     least = max(_LEAST_PAGES, _LEAST_SHARE * len(pages))
     repeated = {key for key, count in counts.items() if count >= least}
-    return [[line for line in page if not _is_furniture(line, page, repeated)] for page in pages]
+    kept = [[line for line in page if not _is_furniture(line, page, repeated)] for page in pages]
+    # Where little else stands on the pages, as on slides or labels, what repeats is the content.
+    return kept if sum(map(bool, kept)) > len(pages) / 2 else list(pages)
 
 
 def _is_furniture(line: Line, page: list[Line], repeated: set[Key]) -> bool:

@@ -9,6 +9,8 @@ from worker.documents.tables import header_rows, rows_of_words
 
 _BEFORE = {"$", "€", "£", "¥", "(", "$(", "($"}
 _AFTER = {")", "%", ")%", "%)", "*"}
+# Cells may claim to span any number of columns.
+_MOST_COLUMNS = 500
 
 
 class Cell(NamedTuple):
@@ -33,10 +35,10 @@ def expand(rows: Sequence[Sequence[Cell]]) -> tuple[list[list[str]], int]:
         marked = min(1, marked)
     headers = marked or rows_of_words([[cell.text for cell in row] for row in rows])
     grid = _grid(rows, headers)
-    if not marked and header_rows(grid) != headers:
-        grid, headers = _grid(rows, 0), 0
-        headers = header_rows(grid)
-    return grid, headers
+    if marked or header_rows(grid) == headers:
+        return grid, headers
+    grid = _grid(rows, 0)
+    return grid, header_rows(grid)
 
 
 def _grid(rows: Sequence[Sequence[Cell]], headers: int) -> list[list[str]]:
@@ -55,6 +57,8 @@ def _placed(rows: Sequence[Sequence[Cell]], headers: int) -> list[list[str]]:
         for cell in row:
             while column in grid[number]:
                 column += 1
+            if column >= _MOST_COLUMNS:
+                break
             for below in range(number, min(number + cell.rows, len(rows))):
                 for offset in range(cell.columns):
                     repeated = offset == 0 or cell.header or number < headers

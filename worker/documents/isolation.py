@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import IO, Final
 
 from worker.documents.limits import Limits
-from worker.documents.wire import decode_answer, encode_request
-from worker.errors import DocumentRefused
+from worker.documents.wire import READY, decode_answer, encode_request
+from worker.errors import DocumentRefused, IngestError
 from worker.records import Document
 
 # How the reasons of the two refusals begin that only isolation can give.
 CRASHED: Final = "crashed its reader"
 TIMED_OUT: Final = "took longer"
 
+_CHILD = "worker.documents.child"
 _ROOT = Path(__file__).resolve().parents[2]
 # A fresh child now and then, so that what a library leaks does not add up over a night.
 _FILES_A_CHILD = 200
@@ -41,7 +42,7 @@ class IsolatedReader:
         """Return the file's document, read in the child within the limits.
 
         Raises what `read_document` raises, and DocumentRefused where the file crashed the child or reached the
-        time limit.
+        time limit; IngestError where no child can be started.
         """
         limits = limits or Limits()
         request = encode_request(path.absolute(), limits)
@@ -118,14 +119,20 @@ class IsolatedReader:
 def _start() -> subprocess.Popen[bytes]:
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     environment["PYTHONPATH"] = str(_ROOT)
-    return subprocess.Popen(
-        [sys.executable, "-m", "worker.documents.child"],
+    child = subprocess.Popen(
+        [sys.executable, "-m", _CHILD],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=_ROOT,
         env=environment,
     )
+    # Its imports take a while on a busy machine; no file's time limit pays for them.
+    if child.stdout is None or child.stdout.readline() != READY:
+        child.kill()
+        child.wait()
+        raise IngestError(f"the reader of documents does not start; `python -m {_CHILD}` in {_ROOT} says why")
+    return child
 
 
 def _exchange(child: subprocess.Popen[bytes], request: bytes) -> bytes:

@@ -15,6 +15,8 @@ class Limits:
     """The size of the file itself."""
     max_unpacked_bytes: int = 512 * MIB
     """The sum of the parts of a zip-based file, unpacked: what a zip bomb exceeds."""
+    max_loaded_bytes: int = 16 * MIB
+    """A workbook of more, unpacked, is read row by row: in memory it takes 50 times that. Merged cells are lost."""
     max_pages: int = 5_000
     max_characters: int = 20_000_000
     """The text of one document: about 7,000 dense pages."""

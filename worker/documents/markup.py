@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from lxml import etree, html
 
 from worker.documents.blocks import Block
-from worker.documents.chrome import content, is_blocked, page_title
+from worker.documents.chrome import content, drop_unread, is_blocked, page_title
 from worker.documents.encoding import decode
 from worker.documents.grids import Cell, expand
 from worker.documents.nesting import Container
@@ -36,6 +36,7 @@ def read_html(data: bytes, container: Container) -> Iterator[Block]:
     charset = _CHARSET.search(data)
     text = decode(data, declared=charset[1].decode("ascii") if charset else "")
     tree = parse(text)
+    drop_unread(tree)
     if is_blocked(tree):
         raise DocumentRefused("is a bot-block page, not the document; download it again by hand")
     title = page_title(tree)

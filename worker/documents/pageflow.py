@@ -16,6 +16,7 @@ from worker.documents.pagetables import is_table, page_table
 
 # Dots or underscores that lead the eye to a page number or wait for a pen.
 _LEADERS = re.compile(r"(?:\s?[._·…]){4,}")
+_WORD = re.compile(r"[\w'’-]*\w")
 _SYMBOLS = "•▪◦●■–—*☐"
 _BULLET = re.compile(rf"(?:[{_SYMBOLS}]|\(?(?:\d{{1,2}}|[a-z]|[ivx]{{1,4}})[.)])\s", re.IGNORECASE)
 _SENTENCE_END = (".", "!", "?", ":", ".”", '."', ".)")
@@ -33,14 +34,12 @@ class Typography:
     """What is usual in one document: the size of its body text, the sizes of its headings, its words."""
 
     def __init__(self, pages: Iterable[Sequence[Line]]) -> None:
+        lines = [line for page in pages for line in page]
+        self._words = _whole_words(line.text.lower() for line in lines)
         sizes: Counter[float] = Counter()
-        bold = total = 0
-        self._words: set[str] = set()
-        for line in (line for page in pages for line in page):
+        for line in lines:
             sizes[_size(line)] += len(line.text)
-            total += len(line.text)
-            bold += len(line.text) if line.bold else 0
-            self._words.update(line.text.lower().split())
+        bold, total = sum(len(line.text) for line in lines if line.bold), sizes.total()
         self._body = sizes.most_common(1)[0][0] if sizes else 0.0
         larger = sorted((size for size in sizes if size >= _HEADING_SIZE * self._body), reverse=True)
         self._levels = {size: min(rank, _MOST_LEVELS) for rank, size in enumerate(larger, start=1)}
@@ -57,15 +56,29 @@ class Typography:
         return self._bold_level if is_bold and not text.endswith((".", ",", ";", ":")) else 0
 
     def joined(self, first: str, second: str) -> str:
-        """Join two lines; a hyphen at the line's end goes where the document has the word without it."""
+        """Join two lines; a hyphen at the end of the first stays where the document's other words say so."""
         if first.endswith(_NO_SPACE_AFTER) and first[-2:-1] != " ":
             return f"{first}{second}"
         if not first.endswith("-") or not second[:1].islower() or first.endswith(" -"):
             return f"{first} {second}"
-        begin, end = first[:-1].split()[-1:] or [""], second.split()[0].rstrip(".,;:)")
-        whole, hyphenated = begin[0].lower() + end.lower(), f"{begin[0]}-{end}".lower()
-        keeps = hyphenated in self._words and whole not in self._words
-        return f"{first}{second}" if keeps else f"{first[:-1]}{second}"
+        return f"{first}{second}" if self._is_compound(first, second) else f"{first[:-1]}{second}"
+
+    def _is_compound(self, first: str, second: str) -> bool:
+        begin, end = _WORD.findall(first.lower()[:-1])[-1:], _WORD.findall(second.lower())[:1]
+        if not begin or begin[0] + end[0] in self._words:
+            return False
+        return f"{begin[0]}-{end[0]}" in self._words or {begin[0], end[0]} <= self._words
+
+
+def _whole_words(lines: Iterable[str]) -> set[str]:
+    """Return the words of the lines, without the two halves of those that a line's end parts."""
+    words: set[str] = set()
+    parted = False
+    for line in lines:
+        found = _WORD.findall(line)
+        words.update(found[int(parted) : -1 if line.endswith("-") else None])
+        parted = line.endswith("-")
+    return words
 
 
 def blocks(pages: Sequence[list[Line]], typography: Typography) -> Iterator[tuple[int, Block]]:

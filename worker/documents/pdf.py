@@ -62,13 +62,22 @@ def _pages(pdf: pypdfium2.PdfDocument) -> Iterator[Block]:
 
 def _lines(pdf: pypdfium2.PdfDocument, index: int) -> list[Line]:
     try:
-        page = pdf[index]
+        page = _flattened(pdf, index)
     except pypdfium2.PdfiumError:  # a damaged page costs itself, not the document
         return []
     try:
         return lines(_right_to_left(page) or fragments(page))
     finally:
         page.close()
+
+
+def _flattened(pdf: pypdfium2.PdfDocument, index: int) -> pypdfium2.PdfPage:
+    """Return the page with what stands in form fields and notes as a part of its text."""
+    page = pdf[index]
+    if pdfium.FPDFPage_GetAnnotCount(page) and pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY):
+        page.close()
+        return pdf[index]
+    return page
 
 
 def _right_to_left(page: pypdfium2.PdfPage) -> list[Fragment]:

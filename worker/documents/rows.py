@@ -59,10 +59,10 @@ def _groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
     group: list[Row] = []
     for row in rows:
         if row.texts:
+            if group and row.number > group[-1].number + 1:
+                yield group
+                group = []
             group.append(row)
-        elif group:
-            yield group
-            group = []
     if group:
         yield group
 

@@ -6,6 +6,7 @@ import datetime
 import io
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 import openpyxl
@@ -19,8 +20,6 @@ from worker.documents.nesting import Container
 from worker.documents.rows import Row, table_blocks
 from worker.errors import DocumentRefused
 
-# Merged cells are known only where the whole workbook is in memory, about 50 times the size of its XML.
-_MOST_IN_MEMORY = 16 * 1024 * 1024
 _MOST_MERGED = 10_000
 _COLUMNS = 1_000
 _SYMBOL = re.compile(r"[$€£¥]")
@@ -31,16 +30,16 @@ def read_xlsx(data: bytes, container: Container) -> Iterator[Block]:
     """Yield the rows of an Excel workbook as a person sees them: `4.5%`, not 0.045; results, not formulas."""
     with open_archive(data, container.limits) as archive:
         size = sum(part.file_size for part in archive.infolist())
+    streamed = size > container.limits.max_loaded_bytes
     try:
-        workbook = openpyxl.load_workbook(
-            io.BytesIO(data), read_only=size > _MOST_IN_MEMORY, data_only=True, keep_links=False
-        )
+        workbook = openpyxl.load_workbook(io.BytesIO(data), read_only=streamed, data_only=True, keep_links=False)
     except (InvalidFileException, KeyError) as error:
         raise DocumentRefused("is damaged: not an Excel workbook") from error
     try:
         for sheet in workbook.worksheets:
             if sheet.sheet_state == "visible":
-                yield from table_blocks(_openpyxl_rows(sheet), sheet=sheet.title)
+                rows = _streamed_rows(sheet) if streamed else _loaded_rows(sheet)
+                yield from table_blocks(rows, sheet=sheet.title)
     finally:
         workbook.close()
 
@@ -63,18 +62,28 @@ def read_calamine(data: bytes, container: Container) -> Iterator[Block]:
         yield from table_blocks(rows, sheet=name)
 
 
-def _openpyxl_rows(sheet: Any) -> Iterator[Row]:
+def _streamed_rows(sheet: Any) -> Iterator[Row]:
+    sheet.reset_dimensions()  # a file may claim a million rows and have three
+    for number, cells in enumerate(sheet.iter_rows(), start=1):
+        yield Row(number, [_shown(cell) for cell in cells[:_COLUMNS]])
+
+
+def _loaded_rows(sheet: Any) -> Iterator[Row]:
     repeated = _merged_headers(sheet)
-    for number, cells in enumerate(sheet.iter_rows(max_col=min(sheet.max_column or 1, _COLUMNS)), start=1):
-        texts = [repeated.get((number, column)) or _shown(cell) for column, cell in enumerate(cells, start=1)]
+    # Only the cells that are there: `iter_rows` would make all those between them.
+    for number, row in groupby(sorted(sheet._cells.items()), key=lambda item: item[0][0]):
+        texts: list[str] = []
+        for place, cell in row:
+            column = min(place[1], _COLUMNS)
+            texts += [""] * (column - len(texts))
+            texts[column - 1] = repeated.get(place) or _shown(cell)
         yield Row(number, texts)
 
 
 def _merged_headers(sheet: Any) -> dict[tuple[int, int], str]:
     """Return the text of cells merged across columns for each column: they head a group of columns."""
-    ranges = getattr(sheet, "merged_cells", None)
     texts = {}
-    for merged in list(ranges.ranges if ranges else ())[:_MOST_MERGED]:
+    for merged in list(sheet.merged_cells.ranges)[:_MOST_MERGED]:
         text = _shown(sheet.cell(merged.min_row, merged.min_col))
         for column in range(merged.min_col, min(merged.max_col, merged.min_col + _COLUMNS) + 1):
             texts[merged.min_row, column] = text

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from worker.documents.limits import Limits
 from worker.errors import DocumentError, DocumentRefused, NothingToIndex
 from worker.records import Document, Section
 
+READY: Final = b"ready\n"
+"""The child's first line."""
 _ERRORS: dict[str, type[DocumentError]] = {"refused": DocumentRefused, "nothing": NothingToIndex}
 
 

@@ -17,7 +17,11 @@ from worker.documents.grids import Cell, expand
 from worker.documents.nesting import Container
 from worker.documents.tables import table_block
 
-_HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
+_HEADING = re.compile(r"heading (\d)")
+# The outline level that Word gives to body text.
+_BODY_LEVEL = 9
+# The level of lines of a table of contents, which repeats the headings.
+_CONTENTS = -1
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _SKIPPED = {
     _FALLBACK,
@@ -68,6 +72,8 @@ class _Reader:
     def _paragraph(self, paragraph: etree._Element) -> Iterator[Block]:
         style = paragraph.find(f"{qn('w:pPr')}/{qn('w:pStyle')}")
         level = self._levels.get(style.get(qn("w:val")), 0) if style is not None else 0
+        if level == _CONTENTS:
+            return
         listed = paragraph.find(f"{qn('w:pPr')}/{qn('w:numPr')}") is not None and not level
         text = _text(paragraph)
         if text.strip():
@@ -93,19 +99,23 @@ class _Reader:
 
 
 def _heading_levels(document: WordDocument) -> dict[str, int]:
-    """Return the outline level of each paragraph style that has one, by the style's id."""
-    levels = {}
-    for style in document.styles.element.iter(qn("w:style")):
-        name = style.find(qn("w:name"))
-        outline = style.find(f"{qn('w:pPr')}/{qn('w:outlineLvl')}")
-        match = _HEADING.fullmatch(name.get(qn("w:val"), "") if name is not None else "")
-        if match:
-            levels[style.get(qn("w:styleId"))] = int(match[1])
-        elif name is not None and name.get(qn("w:val")) == "Title":
-            levels[style.get(qn("w:styleId"))] = 1
-        elif outline is not None and int(outline.get(qn("w:val"), "9")) < 9:
-            levels[style.get(qn("w:styleId"))] = int(outline.get(qn("w:val"))) + 1
-    return levels
+    """Return the outline level of each paragraph style, by the style's id; the title stands above all headings."""
+    styles = document.styles.element.iter(qn("w:style"))
+    return {style.get(qn("w:styleId")): _level(style) for style in styles}
+
+
+def _level(style: etree._Element) -> int:
+    named = style.find(qn("w:name"))
+    name = named.get(qn("w:val"), "").lower() if named is not None else ""
+    if name.startswith("toc "):
+        return _CONTENTS
+    if name == "title":
+        return 1
+    if match := _HEADING.fullmatch(name):
+        return int(match[1]) + 1
+    outline = style.find(f"{qn('w:pPr')}/{qn('w:outlineLvl')}")
+    level = outline.get(qn("w:val"), "") if outline is not None else ""
+    return int(level) + 2 if level.isdigit() and int(level) < _BODY_LEVEL else 0
 
 
 def _text(element: etree._Element) -> str:

@@ -1,0 +1,44 @@
+"""Every configured folder is ingested once a night, at the operator's clock."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from celery import Celery
+
+from producer.names import INGEST_QUEUE, NIGHTLY_TASK
+from worker.config import load
+from worker.schedule import nightly_entries
+
+ENVIRONMENT = {
+    "RAG_BROKER_URL": "redis://localhost:6379/0",
+    "RAG_FOLDERS": "handbook=/srv/h,rates=/srv/r",
+    "RAG_NIGHTLY_AT": "02:00",
+    "RAG_TIME_ZONE": "America/New_York",
+}
+
+
+def test_each_folder_has_its_entry_on_the_ingest_queue():
+    entries = nightly_entries(load(ENVIRONMENT))
+    assert {name: entry["kwargs"] for name, entry in entries.items()} == {
+        "nightly-handbook": {"collection": "handbook", "folder": "/srv/h"},
+        "nightly-rates": {"collection": "rates", "folder": "/srv/r"},
+    }
+    assert all(entry["task"] == NIGHTLY_TASK for entry in entries.values())
+    assert all(entry["options"]["queue"] == INGEST_QUEUE for entry in entries.values())
+
+
+def test_it_runs_at_two_in_the_operators_time_zone():
+    config = load(ENVIRONMENT)
+    entry = nightly_entries(config)["nightly-handbook"]["schedule"]
+    entry.app = Celery(set_as_current=False)
+    entry.app.conf.timezone = str(config.time_zone)
+    zone = ZoneInfo("America/New_York")
+    before = datetime(2025, 1, 15, 1, 30, tzinfo=zone)
+    entry.nowfun = lambda: before
+    assert entry.remaining_estimate(before).total_seconds() == 30 * 60
+
+
+def test_no_folder_means_no_entry():
+    assert nightly_entries(load({**ENVIRONMENT, "RAG_FOLDERS": ""})) == {}
