@@ -245,7 +245,7 @@ class Tally:
     def _record(self, kind: str, answer: Answer, mutated: str, caught: bool) -> None:
         self.caught[kind, answer.source].append(caught)
         if not caught:
-            self.misses[kind].append(f"[{answer.source}] {mutated}")
+            self.misses[kind].append(f"[{answer.source}] {mutated} <- {answer.text}")
 
 
 def measure(data: Path, *, seed: int = 1, verbose: bool = False) -> dict[str, float | int]:
@@ -271,7 +271,7 @@ def _report(tally: Tally, *, verbose: bool) -> dict[str, float | int]:
     show("Caught mutations", ["", *sources], rows)
     if verbose:
         for kind, misses in tally.misses.items():
-            print(kind, Counter(miss.split("]")[0] for miss in misses), *misses[:8], sep="\n   ")
+            print(kind, Counter(miss.split("]")[0] for miss in misses), *misses[-10:], sep="\n   ")
     figures: dict[str, float | int] = {}
     for kind in KINDS:
         values = [caught for (k, _), each in tally.caught.items() if k == kind for caught in each]

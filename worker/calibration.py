@@ -5,11 +5,11 @@ So the threshold lies between two averages that every model shows for itself on 
 a passage that answers it, and of a question to a passage on another subject.
 
 How far between is one number for all models, `SHARE`, fitted with all-MiniLM-L6-v2 (averages .486 and .058, so the
-threshold is .315) on questions whose evidence was among the ten nearest passages, and on questions put to a collection
-of another subject. Kept: 99.6 % of 238 claims of SciFact, all of 117 rewritten and of 102 last-turn questions of the
-mtrag FiQA pool. Abstained: 87 % of FiQA's questions put to SciFact, 80 % of SciFact's claims put to FiQA, 99 % put to
-IRS pages. At 2/3 these are 97.9, 100 and 99.0 % kept, 93, 86 and 99 % abstained. The threshold tells subjects apart,
-not whether a passage on the subject answers the question: that is left to the checks of the answer.
+threshold is .315) on questions whose evidence was among the ten nearest passages, and on questions put to another
+collection. Kept: 99.6 % of 238 claims of SciFact, all of 117 rewritten and of 102 last-turn questions of the mtrag
+FiQA pool. Abstained: 87 % of FiQA's questions put to SciFact, 80 % of SciFact's claims put to FiQA, 99 % put to IRS
+pages. At 2/3 these are 97.9, 100 and 99.0 % kept, 93, 86 and 99 % abstained. The threshold tells subjects apart, not
+whether a passage on the subject answers the question: that is left to the checks of the answer.
 """
 
 from __future__ import annotations

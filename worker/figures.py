@@ -205,8 +205,9 @@ def _echo(check: FigureCheck, figure: Figure, place: _Place, index: FigureIndex)
 def _places(text: str, sentence: Offsets, figures: Sequence[Figure]) -> list[_Place]:
     """What binds each figure of a sentence; of a clause too long to be one, only what is near."""
     clauses = split_clauses(text, *sentence) or (sentence,)
+    paired = "respectively" in text[slice(*sentence)]
     places: list[_Place] = []
-    for figure, clause, years in zip(figures, _by_clause(figures, clauses), _bound_years(figures, clauses), strict=True):
+    for figure, clause, years in zip(figures, _by_clause(figures, clauses), _bound_years(figures, clauses, respectively=paired), strict=True):
         start, end = clauses[clause]
         start, end = max(start, figure.start - _NEAR), min(end, figure.end + _NEAR)
         whole = text[max(sentence[0], figure.start - _NEAR) : min(sentence[1], figure.end + _NEAR)]
@@ -242,9 +243,9 @@ def _find(figure: Figure, place: _Place, index: FigureIndex) -> tuple[Placed | N
 
 def _contradicts_year(figure: Figure, place: _Place, index: FigureIndex) -> bool:
     """The evidence sentence that says nearly the same in words says it of other years."""
-    unit, coverage = index.evidence.best_unit(content_stems(place.sentence))
-    years = index.years_of(unit) if unit and coverage >= _SAME_SENTENCE else frozenset()
-    return bool(years) and int(figure.value) not in years
+    best = index.evidence.best_units(content_stems(place.sentence))
+    years = [index.years_of(unit) for unit, coverage in best if coverage >= _SAME_SENTENCE]
+    return bool(years) and all(each and int(figure.value) not in each for each in years)
 
 
 def _best(found: Sequence[Placed], place: _Place, index: FigureIndex) -> Placed | None:
@@ -347,15 +348,16 @@ def _stands_elsewhere(figure: Figure, shown: Placed, place: _Place, index: Figur
     here = evidence.coverage(stems, shown.unit.vocabulary)
     if here >= _ELSEWHERE_COVERAGE:
         return False
-    best, coverage = evidence.best_unit(stems)
-    if best is None or coverage < _ELSEWHERE_COVERAGE or coverage - here < _ELSEWHERE_MARGIN:
+    best = evidence.best_units(stems)
+    if not best or best[0][1] < _ELSEWHERE_COVERAGE or best[0][1] - here < _ELSEWHERE_MARGIN:
         return False
-    return any(s.unit is best and s.figure.kind == "number" and s.figure.unit == shown.figure.unit for s in index.shown)
+    return any(s.unit is best[0][0] and s.figure.kind == "number" and s.figure.unit == shown.figure.unit for s in index.shown)
 
 
 def _bound(figures: Sequence[Figure], unit: Unit, text: str, years: frozenset[int], tables: Tables) -> Iterator[Placed]:
     clauses = split_clauses(text, unit.start, unit.end) or ((unit.start, unit.end),)
-    for figure, clause, near in zip(figures, _by_clause(figures, clauses), _bound_years(figures, clauses), strict=True):
+    paired = "respectively" in unit.text
+    for figure, clause, near in zip(figures, _by_clause(figures, clauses), _bound_years(figures, clauses, respectively=paired), strict=True):
         if cell := tables.at(figure.start):
             context = f"{cell.label} {cell.header}"
             own_years = _years(read_figures(context)) or years
@@ -372,7 +374,7 @@ def _by_clause(figures: Sequence[Figure], clauses: Sequence[Offsets]) -> list[in
     return [max(0, bisect_right(starts, figure.start) - 1) for figure in figures]
 
 
-def _bound_years(figures: Sequence[Figure], clauses: Sequence[Offsets]) -> list[frozenset[int]]:
+def _bound_years(figures: Sequence[Figure], clauses: Sequence[Offsets], *, respectively: bool) -> list[frozenset[int]]:
     """The years that each figure is said of: those of its clause and of the clauses without amounts behind it, as in
     `$500 in 2020 and 2021`; else those of the clauses without amounts before it, as in `In 2020, $500`; else all.
     """
@@ -385,7 +387,18 @@ def _bound_years(figures: Sequence[Figure], clauses: Sequence[Offsets]) -> list[
     behind = _accumulated(own, amounts, range(len(clauses) - 1, -1, -1))
     before = _accumulated(own, amounts, range(len(clauses)))
     every = _years(figures)
-    return [frozenset(own[place] | behind[place] or before[place]) or every for place in places]
+    found = [frozenset(own[place] | behind[place] or before[place]) or every for place in places]
+    return _paired(figures, found) if respectively else found
+
+
+def _paired(figures: Sequence[Figure], found: list[frozenset[int]]) -> list[frozenset[int]]:
+    """`$5 and $6 in 2019 and 2018, respectively`: the first amount belongs to the first year."""
+    amounts = [i for i, figure in enumerate(figures) if figure.kind == "number"]
+    years = [int(figure.value) for figure in figures if figure.kind in ("year", "date") and figure.value]
+    if years and len(amounts) % len(years) == 0:
+        for order, i in enumerate(amounts):
+            found[i] = frozenset([years[order % len(years)]])
+    return found
 
 
 def _accumulated(own: Sequence[set[int]], amounts: Sequence[bool], order: Iterable[int]) -> list[frozenset[int]]:

@@ -18,7 +18,7 @@ _SAME_WORDS = 0.99
 
 _NEGATION = re.compile(
     r"\b(?:not|no|never|none|neither|nor|cannot|without|nothing|nobody|nowhere|hardly|un(?:able|likely|covered|affected|necessary|limited)|"
-    r"in(?:eligible|correct|valid|applicable)|ir(?:relevant|revocable)|non-?\w+|exclud(?:e|es|ed|ing)|prohibit(?:s|ed)?|forbid(?:s|den)?|"
+    r"in(?:eligible|correct|valid|applicable)|ir(?:relevant|revocable)|exclud(?:e|es|ed|ing)|prohibit(?:s|ed)?|forbid(?:s|den)?|"
     r"den(?:y|ies|ied)|lacks?|fail(?:s|ed)? to|refus(?:e|es|ed)|exempt|except)\b|n['’]t\b",
     re.I,
 )
@@ -29,10 +29,13 @@ _EXCEPTION = re.compile(r"\b(?:except(?:ion)?s?|unless|other than|excluding|but 
 _DIRECTION = re.compile(r"\b(?:than|to|from|by|over|before|after|exceeds?|pays?|owes?|owns?|lends?)\b", re.I)
 
 
-def find_flips(sentence: str, unit: Unit, coverage: float) -> tuple[str, ...]:
-    """What the evidence sentence says otherwise; nothing where it covers too little of the sentence."""
-    if coverage < LEAST_COVERAGE:
-        return ()
+def find_flips(sentence: str, units: Sequence[tuple[Unit, float]]) -> tuple[str, ...]:
+    """What every one of the best evidence sentences says otherwise; those that cover too little of the sentence say nothing."""
+    compared = [_flips(sentence, unit) for unit, coverage in units if coverage >= LEAST_COVERAGE and "|" not in unit.text]
+    return tuple(flag for flag in compared[0] if all(flag in other for other in compared)) if compared else ()
+
+
+def _flips(sentence: str, unit: Unit) -> tuple[str, ...]:
     checks = (
         ("negation_conflict", _negation_differs(sentence, unit.text)),
         ("bound_flip", _bound_differs(sentence, unit.text)),

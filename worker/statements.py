@@ -104,12 +104,13 @@ def _statement(text: str, sentence: Offsets, grounds: Grounds, quotes: tuple[Quo
     words = text[start:end]
     stems = content_stems(words)
     figures = tuple(check_figures(text, sentence, grounds.figures, grounds.question))
-    unit, coverage = grounds.evidence.best_unit(stems)
+    best = grounds.evidence.best_units(stems)
+    unit, coverage = best[0] if best else (None, 0.0)
     kind = _kind(words, stems, figures, grounds)
     support = coverage if kind == "claim" else 0.0
     if kind == "claim" and unit and support < SUPPORTED and grounds.similarity:
         support = _rescued(words, support, grounds)
-    flips = find_flips(words, unit, coverage) if unit and kind == "claim" else ()
+    flips = find_flips(words, best) if kind == "claim" else ()
     found = {check.start for check in figures if check.state in ("verified", "rounded")}
     clauses = tuple(_clause(text, *clause, found) for clause in split_clauses(text, start, end))
     return Statement(start, end, words, kind, support, unit, flips, figures, quotes, clauses)

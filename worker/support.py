@@ -16,6 +16,8 @@ from worker.wording import content_stems
 # A document is kept when it carries at least this share of what the best of all the shown ones carries (measured on
 # FinanceBench: 96.8 % of the right pages and 6.8 % of their look-alikes pass).
 RELATIVE_FLOOR = 0.7
+# Sentences that cover a statement to within this much of the best say it as well as the best does.
+_EQUAL, _EQUALS = 0.05, 8
 _PRONOUN = re.compile(r"\W*(?:it|this|that|they|these|those|he|she|such|its|their)\b", re.I)
 
 
@@ -55,7 +57,7 @@ class Evidence:
         self._vocabularies = [
             frozenset(content_stems(passage.text)) | frozenset(content_stems(" ".join(passage.heading))) for passage in passages
         ]
-        self._best: dict[frozenset[str], tuple[Unit | None, float]] = {}
+        self._best: dict[frozenset[str], tuple[tuple[Unit, float], ...]] = {}
         self._frequency = Counter(word for vocabulary in self._vocabularies for word in vocabulary)
 
     def weight(self, word: str) -> float:
@@ -75,20 +77,16 @@ class Evidence:
         """The coverage of the stems by each passage."""
         return [self.coverage(words, vocabulary) for vocabulary in self._vocabularies]
 
-    def best_unit(self, words: Sequence[str]) -> tuple[Unit | None, float]:
-        """The evidence sentence that holds most of the stems, the shortest of several, and its coverage."""
+    def best_units(self, words: Sequence[str]) -> tuple[tuple[Unit, float], ...]:
+        """The evidence sentences that hold most of the stems, with their coverage: the best first, then its near equals."""
         key = frozenset(words)
         if key not in self._best:
             self._best[key] = self._find_best(words)
         return self._best[key]
 
-    def _find_best(self, words: Sequence[str]) -> tuple[Unit | None, float]:
-        best: tuple[float, int, Unit] | None = None
-        for unit in self._sharing(words):
-            candidate = (self.coverage(words, unit.vocabulary), -len(unit.text), unit)
-            if best is None or candidate[:2] > best[:2]:
-                best = candidate
-        return (best[2], best[0]) if best else (None, 0.0)
+    def _find_best(self, words: Sequence[str]) -> tuple[tuple[Unit, float], ...]:
+        scored = sorted(((self.coverage(words, unit.vocabulary), -len(unit.text), unit.passage, unit.start, unit) for unit in self._sharing(words)), reverse=True)
+        return tuple((unit, score) for score, *_, unit in scored[:_EQUALS] if score >= scored[0][0] - _EQUAL)
 
     def units_of(self, passages: Sequence[int], words: Sequence[str]) -> list[tuple[Unit, float]]:
         """The sentences of some passages that share a stem, or all of them where there is no stem, with their coverage."""

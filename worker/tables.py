@@ -19,7 +19,7 @@ class Cell:
     start: int
     end: int
     label: str
-    """The first worded cell to its left."""
+    """The first worded or dated cell to its left."""
     header: str
     """The worded or dated cells above it, from the top."""
 
