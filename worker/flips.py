@@ -31,7 +31,7 @@ _DIRECTION = re.compile(r"\b(?:than|to|from|by|over|before|after|exceeds?|pays?|
 
 def find_flips(sentence: str, units: Sequence[tuple[Unit, float]]) -> tuple[str, ...]:
     """What every one of the best evidence sentences says otherwise; those that cover too little of the sentence say nothing."""
-    compared = [_flips(sentence, unit) for unit, coverage in units if coverage >= LEAST_COVERAGE and "|" not in unit.text]
+    compared = [_flips(sentence, unit) for unit, coverage in units if coverage >= LEAST_COVERAGE]
     return tuple(flag for flag in compared[0] if all(flag in other for other in compared)) if compared else ()
 
 

@@ -62,7 +62,7 @@ _FIGURE = re.compile(
     rf"|(?P<dm>\b(?P<dday>\d{{1,2}})(?:st|nd|rd|th)?[ ](?:of[ ])?(?P<dmm>{_MONTH})\b\.?(?:,?[ ](?P<dy>(?:19|20)\d{{2}})\b)?)"
     rf"|(?P<my_>\b(?P<mym>{_MONTH})\.?,?[ ](?P<myy>(?:19|20)\d{{2}})\b)"
     r"|(?P<code>\b(?:\d{1,4}-){2,}\d{2,4}\b|\b\d{1,2}:\d{2}\b)"
-    r"|(?P<own>(?<=\()\d{1,2}(?=\))|\b(?:steps?|phase|level|options?|questions?|notes?|items?|parts?|tier|point|figure|example|page|pages|p\.|no\.|number|bullet)[ ]\d{1,3}(?![\d.,%]))"
+    r"|(?P<own>(?<=\()\d{1,2}(?=\)[ ]+[A-Za-z])|\b(?:steps?|phase|level|options?|questions?|notes?|items?|parts?|tier|point|figure|example|page|pages|p\.|no\.|number|bullet)[ ]\d{1,3}(?![\d.,%]))"
     r"|(?P<form>\b(?:forms?|publications?|pub\.?|sections?|sec\.|schedules?|rule|article|chapter|title|irc|line|box|exhibit|appendix)[ ]"
     r"(?-i:[A-Z]{1,2}-?)?\d[\w.-]*(?:\(\w{1,4}\))*|§+[ ]?\d[\w.]*(?:\(\w{1,4}\))*|\b\d{2,4}[A-Z]?(?:\(\w{1,3}\))+"
     r"|(?-i:\b[A-Z]{1,3}-\d{1,4}[A-Z]?\b|\b\d{1,4}-[A-Z]{1,4}\b|\b\d{2,4}[AC-JLN-Z]\b))"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 _SEPARATOR = re.compile(r"[ ]*\|[ ]*|\t+")
 _RULE = re.compile(r"[\s|:=-]+")
-_HEADER = re.compile(r"[^\W\d_]|^[*\s]*(?:FY ?)?(?:19|20)\d{2}[*\s]*$")
+_HEADER = re.compile(r"[^\W\d_]|^[*\s]*(?:FY ?)?(?:19|20)\d{2}\b.{0,12}$")
 
 
 @dataclass(frozen=True, slots=True)
