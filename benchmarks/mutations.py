@@ -2,9 +2,10 @@
 
     python -m benchmarks.mutations --data DIR [--json FILE]
 
-A mutation counts as caught when the right flag appears; its unmutated twin must not have had it. Answers come from three
-sets, as far as DIR holds them: sentences of IRS pages (plain policy answers, half of their figures spelled another way),
-questions of TAT-QA turned into statements, and answers of FinanceBench over the whole filing page.
+A mutation counts as caught when the right flag appears; its unmutated twin must not have had it. Answers come
+from three sets, as far as DIR holds them: sentences of IRS pages (plain policy answers, half of their figures
+spelled another way), questions of TAT-QA turned into statements, and answers of FinanceBench over the whole
+filing page.
 """
 
 from __future__ import annotations
@@ -29,7 +30,15 @@ from worker.sentences import split_sentences
 
 SHOWN, A_SET, TOKENS = 6, 250, 250
 KINDS = ("digit", "unit", "year", "negation", "name", "quote")
-_FIGURE_FAULTS = ("number_unsupported", "unit_mismatch", "date_mismatch", "scope_mismatch", "number_misplaced", "arithmetic_error", "sign_flip")
+_FIGURE_FAULTS = (
+    "number_unsupported",
+    "unit_mismatch",
+    "date_mismatch",
+    "scope_mismatch",
+    "number_misplaced",
+    "arithmetic_error",
+    "sign_flip",
+)
 FLAGS = {
     "digit": _FIGURE_FAULTS,
     "unit": _FIGURE_FAULTS,
@@ -38,8 +47,9 @@ FLAGS = {
     "quote": ("quote_not_verbatim", "frankenquote"),
 }
 _UNITS = (
-    ("%", " basis points"), (" percent", " basis points"), ("$", "€"), (" million", " billion"), (" billion", " million"), (" months", " years"),
-    (" years", " months"), (" days", " weeks"), (" per month", " per year"), (" per year", " per month"), (" annually", " monthly"),
+    ("%", " basis points"), (" percent", " basis points"), ("$", "€"), (" million", " billion"),
+    (" billion", " million"), (" months", " years"), (" years", " months"), (" days", " weeks"),
+    (" per month", " per year"), (" per year", " per month"), (" annually", " monthly"),
 )  # fmt: skip
 _NOT = (
     (r"\b(is|are|was|were|may|can|must|will|should|does|do|did|has|have|could)\b(?! not)", r"\1 not"),
@@ -69,7 +79,12 @@ def irs_answers(data: Path, rng: random.Random) -> Iterator[Answer]:
         others += rng.sample(passages, 2)
         for start, end in split_sentences(passage.text):
             sentence = passage.text[start:end]
-            if 6 <= len(sentence.split()) <= 45 and sentence.endswith(".") and re.search(r"\d", sentence) and "\n" not in sentence:
+            if (
+                6 <= len(sentence.split()) <= 45
+                and sentence.endswith(".")
+                and re.search(r"\d", sentence)
+                and "\n" not in sentence
+            ):
                 yield Answer("irs", respelled(sentence, rng), (passage, *others))
 
 
@@ -90,7 +105,12 @@ def tatqa_answers(data: Path, rng: random.Random) -> Iterator[Answer]:
         others = [passage for other in rng.sample(pages, 2) for passage in other[:2]]
         for question in item["questions"]:
             statement = _statement(question["question"])
-            if question["answer_type"] == "span" and statement and len(question["answer"]) == 1 and re.search(r"\d", question["answer"][0]):
+            if (
+                question["answer_type"] == "span"
+                and statement
+                and len(question["answer"]) == 1
+                and re.search(r"\d", question["answer"][0])
+            ):
                 value = question["answer"][0].strip()
                 yield Answer("tatqa", f"{statement} {value}.", (*pages[number], *others), question["question"])
 
@@ -115,7 +135,12 @@ def financebench_answers(data: Path, rng: random.Random) -> Iterator[Answer]:
         statement = _statement(item["question"])
         text = answer if len(answer.split()) > 5 else f"{statement} {answer}." if statement else ""
         if text and re.search(r"\d", text):
-            yield Answer("financebench", text, (*own, Passage(name=f"{other['doc_name']}.pdf", text=other["evidence_text_full_page"])), item["question"])
+            yield Answer(
+                "financebench",
+                text,
+                (*own, Passage(name=f"{other['doc_name']}.pdf", text=other["evidence_text_full_page"])),
+                item["question"],
+            )
 
 
 def _statement(question: str) -> str:
@@ -233,13 +258,16 @@ class Tally:
 
     def _name(self, answer: Answer, rng: random.Random) -> None:
         name = answer.passages[0].name
-        other = change_digit(name.replace("_", " "), rng)
         digits = [place for place, character in enumerate(name) if character.isdigit()]
         other = _replaced(name, digits, lambda digit: rng.choice([d for d in "0123456789" if d != digit]), rng)
         if other is None or any(other == passage.name for passage in answer.passages):
             return
         verdict = enforce_citations(f"{answer.text}\n\nSources: {other}", answer.passages, policy="flag")
-        gone = not verdict.sources and other in {dropped.string for dropped in verdict.dropped} and other not in verdict.text
+        gone = (
+            not verdict.sources
+            and other in {dropped.string for dropped in verdict.dropped}
+            and other not in verdict.text
+        )
         self._record("name", answer, other, gone)
 
     def _record(self, kind: str, answer: Answer, mutated: str, caught: bool) -> None:
@@ -266,12 +294,26 @@ def measure(data: Path, *, seed: int = 1, verbose: bool = False) -> dict[str, fl
 def _report(tally: Tally, *, verbose: bool) -> dict[str, float | int]:
     sources = sorted(tally.false)
     share = {key: sum(values) / len(values) for key, values in tally.caught.items()}
-    rows = [[kind, *(f"{share[kind, s]:.3f} of {len(tally.caught[kind, s])}" if (kind, s) in share else "-" for s in sources)] for kind in KINDS]
-    rows.append(["false flags", *(f"{sum(tally.false[s]) / len(tally.false[s]):.3f} of {len(tally.false[s])}" for s in sources)])
+    rows = [
+        [
+            kind,
+            *(
+                f"{share[kind, s]:.3f} of {len(tally.caught[kind, s])}" if (kind, s) in share else "-"
+                for s in sources
+            ),
+        ]
+        for kind in KINDS
+    ]
+    rows.append(
+        [
+            "false flags",
+            *(f"{sum(tally.false[s]) / len(tally.false[s]):.3f} of {len(tally.false[s])}" for s in sources),
+        ]
+    )
     show("Caught mutations", ["", *sources], rows)
     if verbose:
         for kind, misses in tally.misses.items():
-            print(kind, Counter(miss.split("]")[0] for miss in misses), *misses[-10:], sep="\n   ")
+            print(kind, Counter(miss.split("]")[0] for miss in misses), *misses[:10], sep="\n   ")
     figures: dict[str, float | int] = {}
     for kind in KINDS:
         values = [caught for (k, _), each in tally.caught.items() if k == kind for caught in each]
@@ -283,7 +325,9 @@ def _report(tally: Tally, *, verbose: bool) -> dict[str, float | int]:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="a folder with docs_finance/html_irs, tatqa, financebench")
+    parser.add_argument(
+        "--data", type=Path, required=True, help="a folder with docs_finance/html_irs, tatqa, financebench"
+    )
     parser.add_argument("--json", type=Path, help="where to write the figures")
     parser.add_argument("--misses", action="store_true", help="print some mutations that went unseen")
     arguments = parser.parse_args()

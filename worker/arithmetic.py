@@ -18,7 +18,11 @@ _OPERATORS = (
     (re.compile(r"[/÷]|\bdivided by\b", re.I), "/"),
 )
 _OF = re.compile(r"\s*of\s+(?:your |the |an? |that |those )?(?:[a-z]+ ){0,3}$", re.I)
-_EQUALS = re.compile(r"[=≈]|(?:^|\s)(?:is|equals|makes|gives|comes to|totals?|amounts to|would be|or|→|->)\s+(?:about |roughly |approximately )?$", re.I)
+_EQUALS = re.compile(
+    r"[=≈]|(?:^|\s)(?:is|equals|makes|gives|comes to|totals?|amounts to|would be|or|→|->)\s+(?:about |"
+    r"roughly |approximately )?$",
+    re.I,
+)
 _GAP = re.compile(r"[\s()\[\]x×*·+/÷−–-]*|\s*\(?\s*(?:times|multiplied by|minus|plus|divided by|less)\s*\(?\s*", re.I)
 _EVALUATE: dict[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -46,7 +50,9 @@ def shown_workings(text: str, figures: Sequence[Figure]) -> list[Working]:
             continue
         if first < index and _EQUALS.search(gap) and index - first < _LONGEST:
             span = range(first, index + 1)
-            workings.append(Working(tuple(span), index + 1, _is_correct(text, [figures[i] for i in span], figures[index + 1])))
+            workings.append(
+                Working(tuple(span), index + 1, _is_correct(text, [figures[i] for i in span], figures[index + 1]))
+            )
         first = index + 1
     return workings
 
@@ -63,7 +69,10 @@ def _is_correct(text: str, operands: Sequence[Figure], result: Figure) -> bool:
     wanted = _fraction(result)
     tolerance = result.step * (Decimal("0.01") if result.unit == "percent" else 1) * Decimal("0.51")
     readings = [value, value * 100] if result.unit != "percent" else [value, value / 100]
-    return any(abs(abs(reading) - abs(wanted)) <= max(tolerance, abs(wanted) * Decimal("0.0005")) for reading in readings[: 2 if result.unit == "percent" else 1])
+    return any(
+        abs(abs(reading) - abs(wanted)) <= max(tolerance, abs(wanted) * Decimal("0.0005"))
+        for reading in readings[: 2 if result.unit == "percent" else 1]
+    )
 
 
 def _fraction(figure: Figure) -> Decimal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from worker.crediting import carries_clause, cite, credit
@@ -18,7 +18,7 @@ from worker.reading import Reading, read
 from worker.records import Citation, CitedSource, DroppedCitation, Passage, Verdict
 from worker.refusals import is_deflection, is_small_talk, refuses
 from worker.reporting import report_figures, report_flags, report_quotes, report_sentences
-from worker.statements import SUPPORTED, Grounds, Similarity, Statement, read_statements
+from worker.statements import SUPPORTED, WEAKLY_GROUNDED, Grounds, Similarity, Statement, read_statements, ungrounded
 
 REFUSAL = "I don't have an answer for you."
 """What takes the place of an answer of which nothing is left."""
@@ -69,9 +69,9 @@ def enforce_citations(
 ) -> Verdict:
     """Check a model's output against the passages it was shown, in their order; never raises, on any string.
 
-    `citations` are those that a connector received as structure. Policy `strict` removes a sentence with a figure or a
-    quotation that the evidence does not hold; `flag` keeps and flags it. `similarity` gives the cosines between two lists
-    of texts; it may rescue a paraphrase, and never vouches for a figure.
+    `citations` are those that a connector received as structure. Policy `strict` removes a sentence with a figure or
+    a quotation that the evidence does not hold; `flag` keeps and flags it. `similarity` gives the cosines between two
+    lists of texts; it may rescue a paraphrase, and never vouches for a figure.
     """
     grounds = Grounds(passages, question, similarity)
     shown = Shown([p.name for p in passages], [p.text for p in passages])
@@ -105,16 +105,16 @@ def _round(text: str, listed: Sequence[Mention], shown: Shown, grounds: Grounds,
     body = _without_names(reading.text, [mention.string for mention in mentions if mention.name is None])
     statements = read_statements(body, grounds)
     named = [mention for mention in mentions if mention.name]
-    credits = credit(named, statements, grounds)
+    credited = credit(named, statements, grounds)
     left = _without(body, [s for s in statements if s.must_go]) if strict else body
     remaining = [s for s in statements if not (strict and s.must_go)]
-    abstained = _abstains(remaining, grounds, [c.mention.name or "" for c in credits if not c.reason])
+    abstained = _abstains(remaining, grounds, [c.mention.name or "" for c in credited if not c.reason])
     if strict and not re.search(r"\w", left):
         left, abstained = REFUSAL, True
     whole = ("empty" if not statements else "refusal") if abstained else ""
     dropped = [(m, m.reason) for m in mentions if m.name is None]
-    dropped += [(c.mention, whole or c.reason) for c in credits if whole or c.reason]
-    kept = tuple(dict.fromkeys(c.mention.name or "" for c in credits if not (whole or c.reason)))
+    dropped += [(c.mention, whole or c.reason) for c in credited if whole or c.reason]
+    kept = tuple(dict.fromkeys(c.mention.name or "" for c in credited if not (whole or c.reason)))
     return _Round(reading, mentions, statements, tuple(dropped), kept, left, abstained)
 
 
@@ -134,11 +134,13 @@ def _without(text: str, statements: Sequence[Statement]) -> str:
 
 
 def _abstains(statements: Sequence[Statement], grounds: Grounds, credited: Sequence[str]) -> bool:
-    """Whether an answer is a refusal; one that goes on to answer, from a cited document that carries it, is a partial one."""
+    """Whether an answer is a refusal, and not a partial one that a cited document carries for the rest."""
     if not refuses([statement.text for statement in statements]):
         return False
     answers = [s for s in statements if s.kind == "claim" and not s.fault and s.support >= SUPPORTED]
-    return not any(carries_clause(name, clause, grounds) for s in answers for clause in s.clauses for name in credited)
+    return not any(
+        carries_clause(name, clause, grounds) for s in answers for clause in s.clauses for name in credited
+    )
 
 
 # --- the verdict -------------------------------------------------------------------------------
@@ -150,10 +152,14 @@ def _verdict(output: str, rounds: Sequence[_Round], grounds: Grounds, policy: st
     sources = tuple(cite(name, last.statements, grounds) for name in names)
     dropped = _dropped(output, rounds, names)
     left = {statement.text for statement in last.statements}
-    removed = [s for r in rounds for s in r.statements if s.must_go and s.text not in left] if policy != "flag" else []
+    removed = (
+        [s for r in rounds for s in r.statements if s.must_go and s.text not in left] if policy != "flag" else []
+    )
     verified = () if names or last.abstained else _verified(last.statements, grounds)
     mentioned = any(r.mentions for r in rounds)
-    reported: Literal["reported", "none", "not_reported"] = "reported" if mentioned else "none" if first.reading.listed else "not_reported"
+    reported: Literal["reported", "none", "not_reported"] = (
+        "reported" if mentioned else "none" if first.reading.listed else "not_reported"
+    )
     return Verdict(
         text=last.text,
         sources=sources,
@@ -178,7 +184,7 @@ def _dropped(output: str, rounds: Sequence[_Round], kept: Sequence[str]) -> tupl
     found: dict[str, DroppedCitation] = {}
     position = 0
     for mention, reason in (item for r in rounds for item in r.dropped):
-        if mention.string in found or mention.name in kept:
+        if mention.string in found or mention.name in kept or mention.string in kept:
             continue
         marker = output.find(mention.marker or mention.string, position)
         marker = output.find(mention.marker or mention.string) if marker < 0 else marker
@@ -192,7 +198,9 @@ def _verified(statements: Sequence[Statement], grounds: Grounds) -> tuple[CitedS
     """The documents that carry an answer without citations, by the check alone."""
     sound = [s for s in statements if s.kind == "claim" and not s.fault and s.support >= SUPPORTED]
     names = dict.fromkeys(passage.name for passage in grounds.passages)
-    found = [name for name in names if any(carries_clause(name, clause, grounds) for s in sound for clause in s.clauses)]
+    found = [
+        name for name in names if any(carries_clause(name, clause, grounds) for s in sound for clause in s.clauses)
+    ]
     return tuple(cite(name, sound, grounds) for name in found)
 
 
@@ -225,6 +233,7 @@ def _flags(
         ("partial_abstain", answered and any(s.kind == "refusal" for s in last.statements)),
         ("deflection", last.abstained and any(map(is_deflection, texts))),
         ("small_talk", last.abstained and any(map(is_small_talk, texts))),
+        ("weakly_grounded", answered and ungrounded(first.statements) > WEAKLY_GROUNDED),
         ("escape_on_output", any(map(needs_escaping, last.kept))),
     ]
     supported_by = [f"supported_by:{printable_name(source.name)}" for source in verified if unsupported]

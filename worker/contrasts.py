@@ -1,4 +1,4 @@
-"""Words that exclude each other: where the evidence says one and the answer another, the answer speaks of something else."""
+"""Words that exclude each other: where evidence and answer differ in one, they speak of different things."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ _BY_WORD: dict[str, list[frozenset[str]]] = {}
 for _set in _SETS:
     for _word in _set:
         _BY_WORD.setdefault(_word, []).append(frozenset(_set))
-_FINDER = re.compile(r"(?<![\w-])(?:" + "|".join(sorted(map(re.escape, _BY_WORD), key=len, reverse=True)) + r")(?![\w-])")
+_FINDER = re.compile(
+    r"(?<![\w-])(?:" + "|".join(sorted(map(re.escape, _BY_WORD), key=len, reverse=True)) + r")(?![\w-])"
+)
 
 
 def contrast(statement: str, evidence: str) -> tuple[str, str] | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from worker.mentions import Mention
 from worker.records import CitedSource
-from worker.statements import Clause, Grounds, Statement
+from worker.statements import SUPPORTED, Clause, Grounds, Statement
 from worker.support import RELATIVE_FLOOR
 
 # Below this share of a clause's words and figures, even the best document shown does not carry it.
@@ -28,13 +28,13 @@ def credit(mentions: Sequence[Mention], statements: Sequence[Statement], grounds
     """Judge every mention of a shown document by the statements that it is cited for."""
     scopes = _scopes(mentions, statements)
     known: dict[tuple[str, range], str] = {}
-    credits: list[Credit] = []
+    credited: list[Credit] = []
     for mention, scope in zip(mentions, scopes, strict=True):
         key = (mention.name or "", scope)
         if key not in known:
             known[key] = _reason(key[0], statements[scope.start : scope.stop], grounds)
-        credits.append(Credit(mention, known[key]))
-    return credits
+        credited.append(Credit(mention, known[key]))
+    return credited
 
 
 def _scopes(mentions: Sequence[Mention], statements: Sequence[Statement]) -> list[range]:
@@ -53,7 +53,7 @@ def _scopes(mentions: Sequence[Mention], statements: Sequence[Statement]) -> lis
 
 
 def _reason(name: str, scope: Sequence[Statement], grounds: Grounds) -> str:
-    """Why a document carries none of the statements; "" where it carries one, or where there is nothing to judge by."""
+    """Why a document carries none of the statements; "" where it carries one, or nothing can be judged."""
     claims = [statement for statement in scope if statement.kind != "refusal"]
     if not claims:
         return "refusal"
@@ -71,12 +71,17 @@ def _carries(name: str, statement: Statement, grounds: Grounds) -> bool:
         return False
     if statement.kind == "foreign" and not statement.figures:
         return True  # words of two languages cannot be compared
+    nearest = statement.unit and grounds.passages[statement.unit.passage].name == name
+    if nearest and statement.support >= SUPPORTED:
+        return True
     return any(carries_clause(name, clause, grounds) for clause in statement.clauses)
 
 
 def _misattributes(name: str, statement: Statement, grounds: Grounds) -> bool:
     return any(
-        check.support is not None and not _quoted_in(name, check.string, grounds) for check in statement.quotes if check.state == "verbatim"
+        check.support is not None and not _quoted_in(name, check.string, grounds)
+        for check in statement.quotes
+        if check.state == "verbatim"
     )
 
 
@@ -96,7 +101,7 @@ def carries_clause(name: str, clause: Clause, grounds: Grounds) -> bool:
 def document_shares(clause: Clause, grounds: Grounds) -> dict[str, float]:
     """For each shown document the mean of its word coverage and its share of the figures, 0..1."""
     coverage = grounds.evidence.passage_coverage(clause.stems) if clause.stems else []
-    holders = [grounds.figures.passages_with(figure) for figure in clause.figures]
+    holders = [{entry.unit.passage for entry in grounds.ledger.find(figure)[0]} for figure in clause.figures]
     shares: dict[str, float] = {}
     for index, passage in enumerate(grounds.passages):
         parts = [coverage[index]] if coverage else []
@@ -114,8 +119,14 @@ def cite(name: str, statements: Sequence[Statement], grounds: Grounds) -> CitedS
     for statement in statements:
         if statement.fault or statement.kind == "refusal":
             continue
-        for unit, coverage in grounds.evidence.units_of(passages, [stem for clause in statement.clauses for stem in clause.stems]):
-            held = sum(unit.passage == c.support.passage and unit.start <= c.support.start < unit.end for c in statement.figures if c.support)
+        for unit, coverage in grounds.evidence.units_of(
+            passages, [stem for clause in statement.clauses for stem in clause.stems]
+        ):
+            held = sum(
+                unit.passage == c.support.passage and unit.start <= c.support.start < unit.end
+                for c in statement.figures
+                if c.support
+            )
             score = coverage + held / max(1, len(statement.figures))
             if score > best[0]:
                 best = score, CitedSource(name, unit.text, unit.start, unit.end, unit.passage)

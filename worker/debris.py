@@ -11,15 +11,21 @@ _CLOSING = re.compile(rf"</(?:{_REASONING})>|\[/INST\]", re.I)
 _OPENING = re.compile(rf"<(?:{_REASONING})>", re.I)
 _FINAL_CHANNEL = re.compile(r"<\|channel\|>final<\|message\|>")
 _END = re.compile(
-    r"<\|(?:im_end|eot_id|eom_id|end|endoftext|end_of_text|return|end_of_turn|eot)\|>|</s>|<end_of_turn>|<eos>|<｜end▁of▁sentence｜>", re.I
+    r"<\|(?:im_end|eot_id|eom_id|end|endoftext|end_of_text|return|end_of_turn|eot)\|>|</s>|<end_of_turn>|"
+    r"<eos>|<｜end▁of▁sentence｜>",
+    re.I,
 )
 _TOKEN = re.compile(
-    r"(?:<\|(?:im_start|start_header_id|start)\|>|<start_of_turn>)\s*(?:assistant|model)?\s*(?:<\|end_header_id\|>|<\|message\|>)?"
-    r"|<\|[\w ▁]{1,40}\|>|<｜[\w ▁]{1,40}｜>|</?s>|<(?:bos|eos|pad|unk|start_of_turn|end_of_turn)>|\[/?INST\]|<</?SYS>>",
+    r"(?:<\|(?:im_start|start_header_id|start)\|>|<start_of_turn>)\s*(?:assistant|model)?\s*(?:<\|"
+    r"end_header_id\|>|<\|message\|>)?"
+    r"|<\|[\w ▁]{1,40}\|>|<｜[\w ▁]{1,40}｜>|</?s>|<(?:bos|eos|pad|unk|start_of_turn|end_of_turn)>|\[/?INST\]|"
+    r"<</?SYS>>",
     re.I,
 )
 _ROLE = re.compile(
-    r"\s*(?:[*_#]*(?:assistant|ai|bot|model|final answer|answer|response|antwort|respuesta|réponse)[*_]*\s*[:：][*_]*\s*)+", re.I
+    r"\s*(?:[*_#]*(?:assistant|ai|bot|model|final answer|answer|response|antwort|respuesta|"
+    r"réponse)[*_]*\s*[:：][*_]*\s*)+",
+    re.I,
 )
 _NEXT_TURN = re.compile(r"^[ \t>*_#]*(?:question|user|human|instruction)[*_]*[ \t]*[:：]", re.I | re.M)
 _TAGGED_ANSWER = re.compile(r"</?(?:answer|final_answer|response|output)>", re.I)

@@ -13,10 +13,13 @@ from rich.text import Text
 from producer.cli import follow, print_report
 from producer.client import RagClient
 from producer.contract import Answer
+from worker.citations import REASONS
 from worker.drafts import read_drafts
 from worker.errors import FolderUnavailable
 
 _COLLECTION = "demo"
+# Seconds; a small model on a busy machine may take its time, and the demo should not end for that.
+_PATIENCE = 600.0
 
 
 def run_demo(broker_url: str, *, documents: Path, questions: Path, traces: Path, console: Console) -> None:
@@ -33,7 +36,7 @@ def run_demo(broker_url: str, *, documents: Path, questions: Path, traces: Path,
         for number, question in enumerate(asked, 1):
             console.print(Rule(f"Question {number} of {len(asked)}"))
             with console.status("waiting for the answer"):
-                answer = client.ask(question, collection=_COLLECTION).get()
+                answer = client.ask(question, collection=_COLLECTION, deadline=_PATIENCE).get(timeout=_PATIENCE)
             console.print(_shown(question, read_drafts(traces).get(answer.question_id, ""), answer))
             answers.append(answer)
     console.print(Rule("All questions"))
@@ -65,7 +68,8 @@ def _evidence(answer: Answer) -> Text:
 
 
 def _thrown_out(answer: Answer) -> list[str]:
-    citations = [f"{dropped.string} ({_words(dropped.reason)})" for dropped in answer.audit.dropped]
+    dropped = [(item.string, REASONS.get(item.reason, _words(item.reason))) for item in answer.audit.dropped]
+    citations = [f"{string} ({reason})" for string, reason in dropped]
     figures = [
         f"the figure {figure.string} ({_words(figure.reason or 'unsupported')})"
         for figure in answer.audit.figures
@@ -91,13 +95,20 @@ def _final(answer: Answer) -> Panel:
 
 
 def _summary(questions: list[str], answers: list[Answer]) -> Table:
-    table = Table("question", "answer", "sources", "thrown out", "seconds")
+    table = Table(expand=True)
+    table.add_column("question", ratio=3)
+    table.add_column("what the app gets", ratio=3)
+    table.add_column("thrown out", justify="right")
+    table.add_column("seconds", justify="right")
     for question, answer in zip(questions, answers, strict=True):
-        table.add_row(
-            question,
-            f"none ({_words(answer.reason)})" if answer.abstained else "answered",
-            ", ".join(source.name for source in answer.sources) or "-",
-            str(len(answer.audit.dropped)),
-            f"{sum(answer.timings.values()):.1f}",
-        )
+        thrown_out, seconds = len(_thrown_out(answer)), sum(answer.timings.values())
+        table.add_row(question, _outcome(answer), str(thrown_out), f"{seconds:.1f}")
     return table
+
+
+def _outcome(answer: Answer) -> str:
+    if answer.abstained:
+        return f"no answer ({_words(answer.reason)})"
+    if answer.sources:
+        return "answer from " + ", ".join(source.name for source in answer.sources)
+    return "answer without a source"

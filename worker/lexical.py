@@ -98,9 +98,10 @@ class LexicalIndex:
 
 def names_in(text: str) -> Iterator[str]:
     """Yield what looks like the name of a form, a section, a product or a security: its words, in lower case."""
+    shouted = text.isupper()
     for match in _JOINED.finditer(text):
         word = match.group()
         figures = any(map(str.isdigit, word))
         # A one- or two-digit number alone is an age or a percentage.
-        if (figures and len(word) > 2) or (_TICKER.fullmatch(word) and not text.isupper()):
+        if (figures and len(word) > 2) or (_TICKER.fullmatch(word) and not shouted):
             yield " ".join(_WORD.findall(word.lower()))

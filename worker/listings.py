@@ -10,18 +10,32 @@ from worker.naming import Shown, looks_like_a_name
 from worker.pointers import Pointer, read_list
 
 _LABELS = (
-    r"(?:source|cited|supporting|reference)[ \t]+(?:documents?|files?|materials?)|sources?(?:[ \t]+(?:used|cited|consulted|documents?|files?))?|"
+    r"(?:source|cited|supporting|reference)[ \t]+(?:documents?|files?|materials?)|sources?(?:[ \t]+(?:used|"
+    r"cited|consulted|documents?|files?))?|"
     r"references?|citations?|works[ \t]+cited|bibliography|documents?[ \t]+(?:used|cited|referenced)|footnotes?|"
-    r"quellen?(?:angaben?|verzeichnis|nachweise?)?|belege|fuentes?|referencias?|références?|fontes?|referências?|fonti?|riferimenti|"
-    r"bron(?:nen)?|bronvermelding|källor|källa|kilder?|lähteet|lähde|kaynak(?:lar|ça)?|źród(?:ła|ło)|zdroje?|источники?|источник|"
+    r"quellen?(?:angaben?|verzeichnis|nachweise?)?|belege|fuentes?|referencias?|références?|fontes?|"
+    r"referências?|fonti?|riferimenti|"
+    r"bron(?:nen)?|bronvermelding|källor|källa|kilder?|lähteet|lähde|kaynak(?:lar|ça)?|źród(?:ła|ło)|zdroje?|"
+    r"источники?|источник|"
     r"来源|资料来源|參考資料|参考资料|参考文献|信息来源|出典|出処|참고|출처|المصادر|المصدر|מקורות|מקור"
 )
 _OPENED = r"[ \t>#*_•|-]*+"
-_LABEL_LINE = re.compile(rf"^{_OPENED}(?:{_LABELS})(?:\(s\))?[*_]*[ \t]*[:：][*_]*[ \t]*(?P<content>[^\n]*)$", re.I | re.M)
+_LABEL_LINE = re.compile(
+    rf"^{_OPENED}(?:{_LABELS})(?:\(s\))?[*_]*[ \t]*[:：][*_]*[ \t]*(?P<content>[^\n]*)$", re.I | re.M
+)
 _HEADING = re.compile(rf"^[ \t#*_]*+(?:{_LABELS})(?:\(s\))?[*_]*[ \t]*(?P<content>)$", re.I | re.M)
-_INLINE = re.compile(rf"(?:(?<=[.!?。)\]*\"”])[ \t]+|<br[ ]?/?>[ \t]*)[*_]*(?:{_LABELS})(?:\(s\))?[*_]*[ \t]*[:：][*_]*[ \t]*(?P<content>[^\n]*)$", re.I | re.M)
-_FOOTNOTE = re.compile(r"^[ \t]*(?:\[(?P<hat>\^?)(?P<key>[\w-]{1,30})\]:?|(?P<sup>[¹²³⁴⁵⁶⁷⁸⁹⁰]{1,3}))[ \t]*(?P<content>\S[^\n]*)$", re.M)
-_TABLE = re.compile(rf"^\|[ \t]*(?:{_LABELS})[ \t]*(?P<others>(?:\|[^|\n]*)*)\|[ \t]*\n\|[ \t:|-]+\|[ \t]*(?P<rows>(?:\n\|[^\n]*)+)", re.I | re.M)
+_INLINE = re.compile(
+    rf"(?:(?<=[.!?。)\]*\"”])[ \t]+|"
+    rf"<br[ ]?/?>[ \t]*)[*_]*(?:{_LABELS})(?:\(s\))?[*_]*[ \t]*[:：][*_]*[ \t]*(?P<content>[^\n]*)$",
+    re.I | re.M,
+)
+_FOOTNOTE = re.compile(
+    r"^[ \t]*(?:\[(?P<hat>\^?)(?P<key>[\w-]{1,30})\]:?|(?P<sup>[¹²³⁴⁵⁶⁷⁸⁹⁰]{1,3}))[ \t]*(?P<content>\S[^\n]*)$", re.M
+)
+_TABLE = re.compile(
+    rf"^\|[ \t]*(?:{_LABELS})[ \t]*(?P<others>(?:\|[^|\n]*)*)\|[ \t]*\n\|[ \t:|-]+\|[ \t]*(?P<rows>(?:\n\|[^\n]*)+)",
+    re.I | re.M,
+)
 _PLACE_HEADER = re.compile(r"[\s|#]*(?:(?:pages?|sections?|link|url|no\.?|p\.)[\s|]*)*", re.I)
 _BULLET = re.compile(r"[ \t]*(?:[-*•+–][ \t]+|\(?\d{1,3}[.)][ \t]+|\[\^?\w{1,4}\]:?[ \t]*)")
 _STUMP = re.compile(r"\n[ \t]*[*_#]*(?:Sourc?e?|Refere?n?c?e?|Citati?o?n?|Quell?e?)$")
@@ -65,7 +79,10 @@ def _bare(text: str, shown: Shown) -> Listing | None:
     """Names alone at the end of the answer, without any label: a last line, or what follows the last full stop."""
     end = len(text.rstrip())
     last_line = text.rfind("\n", 0, end) + 1
-    for start in (last_line, max((gap.end() for gap in _GAP.finditer(text, max(last_line, end - _LAST_LINE), end)), default=end)):
+    for start in (
+        last_line,
+        max((gap.end() for gap in _GAP.finditer(text, max(last_line, end - _LAST_LINE), end)), default=end),
+    ):
         pointers = _pointers(text, start, end, shown) if end - start < _LAST_LINE and text[:start].strip() else ()
         named = bool(pointers) and all(looks_like_a_name(pointer.string) for pointer in pointers)
         if named and sum(len(pointer.string) for pointer in pointers) >= _COVERED * (end - start):
@@ -75,7 +92,9 @@ def _bare(text: str, shown: Shown) -> Listing | None:
 
 def _labelled(text: str, match: re.Match[str], shown: Shown) -> Listing | None:
     content, start = match["content"], match.start("content")
-    if (boundary := _BOUNDARY.search(content)) and not _reads_as_sources(content[boundary.end() :], shown, last=False):
+    if (boundary := _BOUNDARY.search(content)) and not _reads_as_sources(
+        content[boundary.end() :], shown, last=False
+    ):
         content = content[: boundary.start() + 1]
     end = start + len(content)
     lines_end = _block_end(text, match.end(), shown) if end == match.end() else end

@@ -1,4 +1,4 @@
-"""Finds the markers inside a text: bracketed numbers and names, links, footnote signs, superscripts, citation tags."""
+"""Finds the markers inside a text: bracketed numbers and names, links, footnotes, superscripts, citation tags."""
 
 from __future__ import annotations
 
@@ -16,16 +16,32 @@ _LONGEST = 400
 _EXPLICIT = re.compile(rf"[ \t*_]*(?:{WORDS})(?:\(s\))?[ \t]*[:：](?!//)[*_]*[ \t]*", re.I)
 _SOFT = re.compile(rf"[ \t]*(?:see(?:[ \t]+also)?|cf\.?|siehe|vgl\.?|{LEAD_IN})[ \t]+(?:the[ \t]+)?", re.I)
 _WORDED = re.compile(rf"[ \t]*(?:{WORDS})\b", re.I)
-_NOTATION = re.compile(r"\b(?:format|form|style|notation|syntax|pattern|tags?|markers?|brackets?)[ \t]*[:\"'“`]*[ \t]*$", re.I)
-_COUNTED = re.compile(r"\b(?:items?|sections?|steps?|lines?|rows?|options?|box|parts?|articles?|chapters?|pages?|questions?|figures?|tables?|numbers?|no\.)[ \t]$", re.I)
+_NOTATION = re.compile(
+    r"\b(?:format|form|style|notation|syntax|pattern|tags?|markers?|brackets?)[ \t]*[:\"'“`]*[ \t]*$", re.I
+)
+_COUNTED = re.compile(
+    r"\b(?:items?|sections?|steps?|lines?|rows?|options?|box|parts?|articles?|chapters?|pages?|questions?|"
+    r"figures?|tables?|numbers?|no\.)[ \t]$",
+    re.I,
+)
 _LITERAL = re.compile(r"[\d\s,;.+\-\[\]]*")
 _FOREIGN = re.compile(r"\d{1,4}:\d{1,4}†.*", re.S)
 _EXTENSION = re.compile(EXTENSIONS, re.I)
-_SUPERSCRIPT = re.compile(r"(?:(?<=[^\W\d]{3})|(?<=[^\W\d]{3} )|(?<=[.,;:!?)%\"”*]))[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}(?:[,⁻ ]{0,2}[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3})*|<sup>[ \t]*\[?\^?(\d{1,4})\]?[ \t]*</sup>|\^(\d{1,3})\^")
+_SUPERSCRIPT = re.compile(
+    r"(?:(?<=[^\W\d]{3})|(?<=[^\W\d]{3} )|"
+    r"(?<=[.,;:!?)%\"”*]))[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}(?:[,⁻ ]{0,2}[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3})*|"
+    r"<sup>[ \t]*\[?\^?(\d{1,4})\]?[ \t]*</sup>|\^(\d{1,3})\^"
+)
 _PLAIN_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
-_TAG_OPEN = re.compile(r"[<(](?:cite|citation|ref)(?:[ \t]+(?:index|id|doc)s?[ \t]*=[ \t]*[\"']?(?P<index>[\w,. -]{1,80})[\"']?)?[ \t]*/?>", re.I)
+_TAG_OPEN = re.compile(
+    r"[<(](?:cite|citation|ref)(?:[ \t]+(?:index|id|"
+    r"doc)s?[ \t]*=[ \t]*[\"']?(?P<index>[\w,. -]{1,80})[\"']?)?[ \t]*/?>",
+    re.I,
+)
 _TAG_CLOSE = re.compile(r"</(?:cite|citation|ref)>", re.I)
-_TAGGED = re.compile(r"<(?P<tag>sources?|cite|citations?|ref|document|doc)>(?P<content>[^<>]{1,300})</(?P=tag)>", re.I)
+_TAGGED = re.compile(
+    r"<(?P<tag>sources?|cite|citations?|ref|document|doc)>(?P<content>[^<>]{1,300})</(?P=tag)>", re.I
+)
 _PRIVATE = re.compile("\ue200[^\ue201\n]{0,200}(?:\ue201|$)|[\ue000-\uf8ff]+")
 _CUT_OFF = re.compile(r"[\[(【][^\[\](){}【】\n]{0,200}$")
 _JOIN = re.compile(r"[ \t]*[,;]?[ \t]*(?:and|und|et|y|&)?[ \t]*")
@@ -51,7 +67,9 @@ class _Marker:
     replacement: str = ""
 
 
-def find_markers(findings: Findings, shown: Shown, notes: Mapping[str, Sequence[Pointer]], words: frozenset[str]) -> bool:
+def find_markers(
+    findings: Findings, shown: Shown, notes: Mapping[str, Sequence[Pointer]], words: frozenset[str]
+) -> bool:
     """Take every marker out of the free stretches of a text; whether the text breaks off inside one.
 
     `notes` are the footnotes by key. `words` is the vocabulary of the evidence: `claim[1]` is a citation
@@ -97,7 +115,9 @@ def _groups(text: str) -> list[_Group]:
     return sorted(groups, key=lambda group: (group.start, -group.end))
 
 
-def _bracketed(findings: Findings, shown: Shown, notes: Mapping[str, Sequence[Pointer]], words: frozenset[str]) -> Iterator[_Marker]:
+def _bracketed(
+    findings: Findings, shown: Shown, notes: Mapping[str, Sequence[Pointer]], words: frozenset[str]
+) -> Iterator[_Marker]:
     text, position = findings.text, 0
     groups = _groups(text)
     by_start = {group.start: group for group in groups}
@@ -105,9 +125,13 @@ def _bracketed(findings: Findings, shown: Shown, notes: Mapping[str, Sequence[Po
     for group in groups:
         if group.start < position or group.end - group.start > limit or not findings.is_free(group.start, group.end):
             continue
-        target = by_start.get(group.end) if text[group.start] == "[" and text[group.end : group.end + 1] == "(" else None
+        target = (
+            by_start.get(group.end) if text[group.start] == "[" and text[group.end : group.end + 1] == "(" else None
+        )
         if target:
             marker = _link(text, group, target, shown)
+            if marker is None:
+                findings.close(group.start, target.end)
         elif _is_text(text, group):
             position = group.end
             continue
@@ -123,7 +147,12 @@ def _is_text(text: str, group: _Group) -> bool:
     """Mathematics, literals and talk about the notation itself."""
     before = text[max(0, group.start - 40) : group.start]
     inside = group.inside(text)
-    if before.endswith("\\") or before.rstrip().endswith(("=", "==", "∈", "return")) or _NOTATION.search(before) or _COUNTED.search(before):
+    if (
+        before.endswith("\\")
+        or before.rstrip().endswith(("=", "==", "∈", "return"))
+        or _NOTATION.search(before)
+        or _COUNTED.search(before)
+    ):
         return True
     return "[" in inside and "," in inside and _LITERAL.fullmatch(inside) is not None
 
@@ -159,7 +188,9 @@ def _read_names(inside: str, shown: Shown, *, square: bool) -> Sequence[Pointer]
     if pointers and not any(pointer.plain for pointer in pointers):
         named = any(looks_like_a_name(pointer.string) or not pointer.string.isalnum() for pointer in pointers)
         return pointers if named else None
-    if (FILE_NAME.match(content) or URL.match(content) or re.match(r"[\w-]+\.\w{2,4}/", content)) and not any(p.name for p in pointers):
+    if (FILE_NAME.match(content) or URL.match(content) or re.match(r"[\w-]+\.\w{2,4}/", content)) and not any(
+        p.name for p in pointers
+    ):
         return [Pointer(content, None, "not_shown")]
     if square and _EXTENSION.fullmatch(content):
         return [Pointer(content, None, "not_shown")]
@@ -232,7 +263,9 @@ def _cut_off(findings: Findings, shown: Shown) -> _Marker | None:
     if number := re.fullmatch(r"\^?(\d{1,3})(?:†.*|[,;\s]*)", inside):
         longer_fits = int(number[1]) * 10 <= len(shown.names) and "†" not in inside
         name = None if longer_fits or match[0][0] == "(" else shown.numbered(int(number[1]))
-        return None if match[0][0] == "(" else _Marker(match.start(), match.end(), [Pointer(match[0], name, "cut_off")])
+        return (
+            None if match[0][0] == "(" else _Marker(match.start(), match.end(), [Pointer(match[0], name, "cut_off")])
+        )
     if not inside or shown.is_cut_off(inside):
         return _Marker(match.start(), match.end(), [Pointer(inside, None, "cut_off")] if inside else ())
     pointers = _read_names(inside, shown, square=match[0][0] != "(")
@@ -249,7 +282,10 @@ def _take(findings: Findings, markers: Sequence[_Marker]) -> None:
         first = last = markers[index]
         mentions: list[Mention] = []
         while True:
-            mentions += (Mention(p.string, p.name, "" if p.name else p.reason, first.start, text[last.start : last.end]) for p in last.pointers)
+            mentions += (
+                Mention(p.string, p.name, "" if p.name else p.reason, first.start, text[last.start : last.end])
+                for p in last.pointers
+            )
             index += 1
             following = markers[index] if index < len(markers) else None
             if following is None or last.replacement or following.start < last.end or following.start - last.end > 20:
@@ -266,7 +302,12 @@ def widen(text: str, start: int, end: int) -> tuple[int, int]:
     before, after = text[max(0, start - _NEAR) : start], text[end : end + _NEAR]
     lead, trail = before.rpartition("\n")[2], after.partition("\n")[0]
     at_line_start = "\n" in before or start <= _NEAR
-    if at_line_start and not lead.strip(" \t-*•>") and not trail.strip(" \t.,;") and ("\n" in after or len(after) < _NEAR):
+    if (
+        at_line_start
+        and not lead.strip(" \t-*•>")
+        and not trail.strip(" \t.,;")
+        and ("\n" in after or len(after) < _NEAR)
+    ):
         return start - len(lead), min(len(text), end + len(trail) + 1)
     if at_line_start and not lead.strip():
         return start, end + len(trail) - len(trail.lstrip(" \t"))

@@ -6,12 +6,12 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from worker.escaping import printable_name
 
 EXTENSIONS = (
-    "pdf|md|txt|docx?|xlsx?|pptx?|csv|tsv|html?|json|xml|ya?ml|eml|msg|rtf|odt|ods|odp|epub|log|tex|rst|png|jpe?g|tiff?"
+    "pdf|md|txt|docx?|xlsx?|pptx?|csv|tsv|html?|json|xml|ya?ml|eml|msg|rtf|odt|ods|odp|epub|log|tex|rst|"
+    "png|jpe?g|tiff?"
 )
 # A string with the shape of a file name; the lookbehind and the possessive runs keep the search linear.
 FILE_NAME = re.compile(
@@ -20,7 +20,9 @@ FILE_NAME = re.compile(
     re.I,
 )
 URL = re.compile(r"(?:https?|ftp|file)://[^\s<>\"'\])}|]++|\bwww\.[^\s<>\"'\])}|]++", re.I)
-_DOMAIN = re.compile(r"(?:[a-z0-9-]{1,63}\.){1,5}(?:com|org|net|gov|edu|info|io|example|co|eu|de|uk)(?:/\S*)?(?=$|[\s,;?])", re.I)
+_DOMAIN = re.compile(
+    r"(?:[a-z0-9-]{1,63}\.){1,5}(?:com|org|net|gov|edu|info|io|example|co|eu|de|uk)(?:/\S*)?(?=$|[\s,;?])", re.I
+)
 _SPACED_NAME = re.compile(rf"(?:[^\s.:;!?]+[ ]){{1,12}}[^\s:;!?]+\.(?:{EXTENSIONS})", re.I)
 _SNAKE = re.compile(r"\w+?_\w+")
 NAME_SHAPES = (URL, _SPACED_NAME, FILE_NAME, _SNAKE)
@@ -31,8 +33,10 @@ _SEPARATORS = {ord(mark): " " for mark in "_-\u2010\u2011\u2012\u2013\u00a0"}
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
 # Where in a document a name points: pages, sections, fragments. It cannot be checked and is never shown.
 LOCATOR = re.compile(
-    r"[\s,;:(]*(?:#[\w=.&-]*|§+\s*[\w.]*|(?:pp?|pages?|pgs?|sections?|sec|para(?:graph)?s?|lines?|ch(?:apter)?|seiten?|s|página|"
-    r"tables?|rows?|items?|sheet|slide|part|clause|art(?:icle)?)\b\.?\s*[\w.]*\d[\w.]*(?:\s*[-–,]\s*\d+)*|L\d+(?:-L?\d+)?|:\d+(?:-\d+)?)\)?",
+    r"[\s,;:(]*(?:#[\w=.&-]*|§+\s*[\w.]*|(?:pp?|pages?|pgs?|sections?|sec|para(?:graph)?s?|lines?|"
+    r"ch(?:apter)?|seiten?|s|página|"
+    r"tables?|rows?|items?|sheet|slide|part|clause|art(?:icle)?)\b\.?\s*[\w.]*\d[\w.]*(?:\s*[-–,]\s*\d+)*|"
+    r"L\d+(?:-L?\d+)?|:\d+(?:-\d+)?)\)?",
     re.I,
 )
 
@@ -49,9 +53,8 @@ class Found:
     """The extension is there: the string is a file name wherever it stands."""
 
 
-@lru_cache(maxsize=256)
 def fold(text: str) -> tuple[str, tuple[int, ...]]:
-    """The text without case, Unicode form, zero-width marks, separators and percent-encoding, and each character's origin."""
+    """The text without case, Unicode form, zero-width marks, separators and percent-encoding, and its origins."""
     if text.isascii() and "%" not in text:
         return text.lower().translate(_SEPARATORS), tuple(range(len(text) + 1))
     folded: list[str] = []
@@ -146,7 +149,9 @@ class Shown:
 def _is_boundary(text: str, start: int, end: int) -> bool:
     before, after = text[start - 1 : start], text[end : end + 2]
     glued = _is_word(before) or (before and before in "./\\@%~+-")
-    continued = _is_word(after[:1]) or (after and after[0] in "/\\@%~+") or (after[:1] in (".", "-") and _is_word(after[1:]))
+    continued = (
+        _is_word(after[:1]) or (after and after[0] in "/\\@%~+") or (after[:1] in (".", "-") and _is_word(after[1:]))
+    )
     return not glued and not continued
 
 

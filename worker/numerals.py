@@ -1,4 +1,4 @@
-"""Reads the figures of a text: amounts, percentages, dates, years, ages and form numbers, each as a value with its unit."""
+"""Reads the figures of a text, each as a value with its unit: amounts, percentages, dates, years, form numbers."""
 
 from __future__ import annotations
 
@@ -11,74 +11,105 @@ from typing import Literal
 Kind = Literal["number", "year", "date", "form"]
 Bound = Literal["upper", "lower", ""]
 
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        ("january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul", "august aug", "september sept sep",
-         "october oct", "november nov", "december dec"), start=1)
-    for name in names.split()
-}  # fmt: skip
+_MONTH_NAMES = (
+    ("january", "jan"), ("february", "feb"), ("march", "mar"), ("april", "apr"), ("may",), ("june", "jun"),
+    ("july", "jul"), ("august", "aug"), ("september", "sept", "sep"), ("october", "oct"), ("november", "nov"),
+    ("december", "dec"),
+)  # fmt: skip
+_MONTHS = {name: number for number, names in enumerate(_MONTH_NAMES, start=1) for name in names}
 _SCALES = {
-    "hundred": 2, "thousand": 3, "k": 3, "million": 6, "millions": 6, "thousands": 3, "billions": 9, "mn": 6, "mm": 6, "m": 6, "mio": 6, "billion": 9, "bn": 9, "b": 9,
-    "trillion": 12, "tn": 12,
+    "hundred": 2, "thousand": 3, "thousands": 3, "k": 3, "million": 6, "millions": 6, "mn": 6, "mm": 6, "m": 6,
+    "mio": 6, "billion": 9, "billions": 9, "bn": 9, "b": 9, "trillion": 12, "tn": 12,
 }  # fmt: skip
 _CURRENCIES = {
-    "$": "USD", "us$": "USD", "usd": "USD", "dollar": "USD", "dollars": "USD", "€": "EUR", "eur": "EUR", "euro": "EUR", "euros": "EUR",
-    "£": "GBP", "gbp": "GBP", "pound": "GBP", "pounds": "GBP", "¥": "JPY", "jpy": "JPY", "yen": "JPY", "chf": "CHF", "cad": "CAD", "美元": "USD",
-    "c$": "CAD", "cents": "cent", "cent": "cent", "¢": "cent",
+    "$": "USD", "us$": "USD", "usd": "USD", "dollar": "USD", "dollars": "USD", "美元": "USD", "c$": "CAD",
+    "cad": "CAD", "€": "EUR", "eur": "EUR", "euro": "EUR", "euros": "EUR", "£": "GBP", "gbp": "GBP",
+    "pound": "GBP", "pounds": "GBP", "¥": "JPY", "jpy": "JPY", "yen": "JPY", "chf": "CHF", "cent": "cent",
+    "cents": "cent", "¢": "cent",
 }  # fmt: skip
 _UNITS = {
-    "%": "percent", "％": "percent", "percent": "percent", "pct": "percent", "prozent": "percent", "basis point": "bp", "basis points": "bp", "bp": "bp", "bps": "bp",
-    "times": "times", "x": "times", "fold": "times",
-} | {form: unit for unit in ("year", "month", "week", "day", "hour", "quarter") for form in (unit, unit + "s")} | {"yr": "year", "yrs": "year", "mo": "month", "mos": "month"}  # fmt: skip
+    "%": "percent", "％": "percent", "percent": "percent", "pct": "percent", "prozent": "percent",
+    "basis point": "bp", "basis points": "bp", "bp": "bp", "bps": "bp", "times": "times", "x": "times",
+    "fold": "times", "year": "year", "years": "year", "yr": "year", "yrs": "year", "month": "month",
+    "months": "month", "mo": "month", "mos": "month", "week": "week", "weeks": "week", "day": "day",
+    "days": "day", "hour": "hour", "hours": "hour", "quarter": "quarter", "quarters": "quarter",
+}  # fmt: skip
 _PERIODS = {
-    "year": "year", "annum": "year", "yr": "year", "annually": "year", "yearly": "year", "month": "month", "monthly": "month", "mo": "month",
-    "week": "week", "weekly": "week", "day": "day", "daily": "day", "quarter": "quarter", "quarterly": "quarter", "hour": "hour", "hourly": "hour",
+    "year": "year", "annum": "year", "yr": "year", "annually": "year", "yearly": "year", "month": "month",
+    "monthly": "month", "mo": "month", "week": "week", "weekly": "week", "day": "day", "daily": "day",
+    "quarter": "quarter", "quarterly": "quarter", "hour": "hour", "hourly": "hour",
 }  # fmt: skip
 _VULGAR = {"½": "0.5", "¼": "0.25", "¾": "0.75", "⅓": "0.3333", "⅔": "0.6667", "⅛": "0.125"}
-_SMALL = {
-    word: value
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
-    )
-} | {word: 10 * value for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)}  # fmt: skip
+_ONES = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_SMALL = {word: value for value, word in enumerate(_ONES)} | {word: 10 * n for n, word in enumerate(_TENS, start=2)}
 
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
-_SPACE = "[ \u00a0\u202f\u2009]"
-_GROUPED = rf"\d{{1,3}}(?:[,’'\u00a0\u202f\u2009]\d{{3}})++(?:\.\d++)?|\d{{1,3}}(?:\.\d{{3}}){{2,}}+(?:,\d++)?|\d{{1,3}}(?: \d{{3}})++(?![\d,])(?:[.,]\d{{1,2}})?"
-_NUMBER = rf"(?:{_GROUPED}|\d++(?:[.,]\d++)?|\.\d++)"
-_SCALE = r"(?:thousands?|millions?|billions?|trillion|hundred|mio|mn|mm|bn|tn|[kKmMbB])(?![\w])"
-_UNIT = (
-    r"%|％|per[ ]?cent(?:age points?)?\b|percentage points?\b|pct\b|prozent\b|basis[ -]points?\b|bps?\b|US dollars?\b|dollars?\b|USD\b|EUR\b|euros?\b|€(?!\d)|£(?!\d)|GBP\b|"
-    r"pounds?\b|CHF\b|yen\b|cents?\b|¢|美元|times\b|(?:years?|yrs?|months?|mos?|weeks?|days?|hours?|quarters?)\b|fold\b|(?<=\d)x(?!\w)"
+_YEAR = r"(?:19|20)\d{2}"
+_THIN = "\u00a0\u202f\u2009"
+_DIGITS = (
+    rf"(?:\d{{1,3}}(?:[,’'{_THIN}]\d{{3}})++(?:\.\d++)?|\d{{1,3}}(?:\.\d{{3}}){{2,}}+(?:,\d++)?|"
+    r"\d{1,3}(?:[ ]\d{3})++(?![\d,])(?:[.,]\d{1,2})?|\d++(?:[.,]\d++)?|\.\d++)"
 )
-_PER = r"[ ]?(?:/|per|an?|each|every|pro|por)[ ]?(?P<per>year|annum|yr|month|mo|week|day|quarter|hour)\b|[ ](?P<adverb>annually|yearly|monthly|weekly|daily|quarterly|hourly)\b"
-_WORDS = "|".join(sorted(_SMALL, key=len, reverse=True))
-_WORD_NUMBER = rf"(?:{_WORDS})(?:[ -](?:{_WORDS}|hundred|thousand|million|billion|and(?=[ ](?:{_WORDS})\b)))*+\b|(?:a[ ])?(?:hundred|thousand|million|billion)(?=[ ])"
+_SCALE = r"(?:thousands?|millions?|billions?|trillion|hundred|mio|mn|mm|bn|tn|[kmb])(?!\w)"
+_UNIT = (
+    r"%|％|per[ ]?cent(?:age[ ]points?)?\b|percentage[ ]points?\b|pct\b|prozent\b|basis[ -]points?\b|bps?\b|"
+    r"(?:US[ ])?dollars?\b|USD\b|EUR\b|euros?\b|€(?!\d)|£(?!\d)|GBP\b|pounds?\b|CHF\b|yen\b|cents?\b|¢|美元|"
+    r"(?:years?|yrs?|months?|mos?|weeks?|days?|hours?|quarters?|times|fold)\b|(?<=\d)x(?!\w)"
+)
+_PER = (
+    r"[ ]?(?:/|per|an?|each|every|pro|por)[ ]?(?P<per>year|annum|yr|month|mo|week|day|quarter|hour)\b|"
+    r"[ ](?P<adverb>annually|yearly|monthly|weekly|daily|quarterly|hourly)\b"
+)
+_WORD = "|".join(sorted(_SMALL, key=len, reverse=True))
+_LARGE = "hundred|thousand|million|billion"
+# One alternative a line, the more special first. What a text counts itself (`step 2`) is read and left out.
 _FIGURE = re.compile(
-    rf"(?P<iso>\b(?P<iy>\d{{4}})-(?P<im>\d{{2}})-(?P<id>\d{{2}})\b)"
-    rf"|(?P<us>\b(?P<um>\d{{1,2}})/(?P<ud>\d{{1,2}})/(?P<uy>\d{{4}}|\d{{2}})\b)"
-    rf"|(?P<md>\b(?P<mm>{_MONTH})\.?[ ](?P<mday>\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d|,\d)(?:,?[ ](?P<my>(?:19|20)\d{{2}})\b)?)"
-    rf"|(?P<dm>\b(?P<dday>\d{{1,2}})(?:st|nd|rd|th)?[ ](?:of[ ])?(?P<dmm>{_MONTH})\b\.?(?:,?[ ](?P<dy>(?:19|20)\d{{2}})\b)?)"
-    rf"|(?P<my_>\b(?P<mym>{_MONTH})\.?,?[ ](?P<myy>(?:19|20)\d{{2}})\b)"
-    r"|(?P<code>\b(?:\d{1,4}-){2,}\d{2,4}\b|\b\d{1,2}:\d{2}\b)"
-    r"|(?P<own>(?<=\()\d{1,2}(?=\)[ ]+[A-Za-z])|\b(?:steps?|phase|level|options?|questions?|notes?|items?|parts?|tier|point|figure|example|page|pages|p\.|no\.|number|bullet)[ ]\d{1,3}(?![\d.,%]))"
-    r"|(?P<form>\b(?:forms?|publications?|pub\.?|sections?|sec\.|schedules?|rule|article|chapter|title|irc|line|box|exhibit|appendix)[ ]"
-    r"(?-i:[A-Z]{1,2}-?)?\d[\w.-]*(?:\(\w{1,4}\))*|§+[ ]?\d[\w.]*(?:\(\w{1,4}\))*|\b\d{2,4}[A-Z]?(?:\(\w{1,3}\))+"
-    r"|(?-i:\b[A-Z]{1,3}-\d{1,4}[A-Z]?\b|\b\d{1,4}-[A-Z]{1,4}\b|\b\d{2,4}[AC-JLN-Z]\b))"
-    r"|(?P<fy>\b(?:FY|CY)[ ]?'?(?P<fyy>\d{4}|\d{2})\b)|(?P<quarter>\bQ[1-4]\b)"
-    rf"|(?P<number>(?<![\w.])(?P<sign>(?<![\d\w%)])[-−–+])?(?P<currency>US\$|C\$|USD[ ]?|EUR[ ]?|GBP[ ]?|CHF[ ]?|[$€£¥][ ]?)?(?P<inner>[-−])?"
-    rf"(?P<digits>{_NUMBER})(?P<fraction>[ ]?[½¼¾⅓⅔⅛]|[ ]\d{{1,2}}/\d{{1,2}}(?![\d/]))?(?P<ordinal>(?:st|nd|rd|th)\b)?(?:{_SPACE}?(?P<scale>{_SCALE}))?"
-    rf"(?:{_SPACE}?-?(?P<unit>{_UNIT}))?(?:{_PER})?)"
-    r"|(?P<vulgar>[½¼¾⅓⅔⅛])"
-    rf"|(?P<words>\b(?:{_WORD_NUMBER})(?:[ -](?P<wunit>{_UNIT}))?)",
+    rf"""
+    \b(?P<iso_year>\d{{4}})-(?P<iso_month>\d{{2}})-(?P<iso_day>\d{{2}})\b
+    |\b(?P<us_month>\d{{1,2}})/(?P<us_day>\d{{1,2}})/(?P<us_year>\d{{4}}|\d{{2}})\b
+    |\b(?P<name_a>{_MONTH})\.?[ ](?P<day_a>\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d|,\d)(?:,?[ ](?P<year_a>{_YEAR})\b)?
+    |\b(?P<day_b>\d{{1,2}})(?:st|nd|rd|th)?[ ](?:of[ ])?(?P<name_b>{_MONTH})\b\.?(?:,?[ ](?P<year_b>{_YEAR})\b)?
+    |\b(?P<name_c>{_MONTH})\.?,?[ ](?P<year_c>{_YEAR})\b
+    |(?P<code>\b(?:\d{{1,4}}-){{2,}}\d{{2,4}}\b|\b\d{{1,2}}:\d{{2}}\b|\bQ[1-4]\b)
+    |(?P<own>(?<=\()\d{{1,2}}(?=\)[ ]+[a-z])|\b(?:steps?|phase|level|options?|questions?|notes?|items?|parts?|tier|
+        point|figure|example|pages?|p\.|no\.|number|bullet)[ ]\d{{1,3}}(?![\d.,%]))
+    |(?P<form>\b(?:forms?|publications?|pub\.?|sections?|sec\.|schedules?|rule|article|chapter|title|irc|line|box|
+        exhibit|appendix)[ ](?-i:[A-Z]{{1,2}}-?)?\d[\w.-]*(?:\(\w{{1,4}}\))*|§+[ ]?\d[\w.]*(?:\(\w{{1,4}}\))*
+        |\b\d{{2,4}}[A-Z]?(?:\(\w{{1,3}}\))+
+        |(?-i:\b[A-Z]{{1,3}}-\d{{1,4}}[A-Z]?\b|\b\d{{1,4}}-[A-Z]{{1,4}}\b|\b\d{{2,4}}[AC-JLN-Z]\b))
+    |\b(?:FY|CY)[ ]?'?(?P<fiscal>\d{{4}}|\d{{2}})\b
+    |(?P<number>(?<![\w.])(?P<sign>(?<![\d\w%)])[-−–+])?
+        (?P<currency>US\$|C\$|USD[ ]?|EUR[ ]?|GBP[ ]?|CHF[ ]?|[$€£¥][ ]?)?(?P<inner>[-−])?
+        (?P<digits>{_DIGITS})(?P<fraction>[ ]?[½¼¾⅓⅔⅛]|[ ]\d{{1,2}}/\d{{1,2}}(?![\d/]))?
+        (?P<ordinal>(?:st|nd|rd|th)\b)?
+        (?:[ {_THIN}]?(?P<scale>{_SCALE}))?(?:[ {_THIN}]?-?(?P<unit>{_UNIT}))?(?:{_PER})?)
+    |(?P<vulgar>[½¼¾⅓⅔⅛])
+    |(?P<words>\b(?:(?:{_WORD})(?:[ -](?:{_WORD}|{_LARGE}|and(?=[ ](?:{_WORD})\b)))*+\b|(?:a[ ])?(?:{_LARGE})(?=[ ]))
+        (?:[ -](?P<word_unit>{_UNIT}))?)
+    """,
+    re.I | re.X,
+)
+_UPPER = re.compile(
+    r"\b(?:up to|at most|(?:no|not) more than|maximum(?: of| is)?|not(?: to)? exceed(?:ing)?|capped at|under|below|"
+    r"(?:less|fewer) than|within|as much as)[ ]*$",
     re.I,
 )
-_UPPER = re.compile(r"(?:\bup to|\bat most|\bno more than|\bnot more than|\bmaximum(?: of| is)?|\bnot exceed(?:ing)?|\bnot to exceed|\bcapped at|\bunder|\bbelow|\bless than|\bfewer than|\bwithin|\bas much as)[ ]*$", re.I)
-_LOWER = re.compile(r"(?:\bat least|\bno less than|\bnot less than|\bminimum(?: of| is)?|\bmore than|\bover|\babove|\bexceed(?:s|ing)?|\bstarting at|\bgreater than)[ ]*$", re.I)
+_LOWER = re.compile(
+    r"\b(?:at least|(?:no|not) less than|minimum(?: of| is)?|(?:more|greater) than|over|above|exceed(?:s|ing)?|"
+    r"starting at)[ ]*$",
+    re.I,
+)
 _UPPER_AFTER = re.compile(r"[ ](?:or (?:less|fewer|under|younger)|at most|maximum)\b", re.I)
 _LOWER_AFTER = re.compile(r"[ ](?:or (?:more|older|over|greater|above)|at least|minimum)\b", re.I)
-_HEDGE = re.compile(r"(?:\babout|\baround|\bapproximately|\broughly|\bnearly|\balmost|\bsome|\bcirca|\bca\.|~|≈|\bclose to|\bunder|\bover|\bjust)[ ]*$", re.I)
+_HEDGE = re.compile(
+    r"(?:\b(?:about|around|approximately|roughly|nearly|almost|some|circa|ca\.|close to|under|over|just)|~|≈)[ ]*$",
+    re.I,
+)
+_FORM_WORD = re.compile(r"^(?:[a-z]+\.?[ ]|§+[ ]?)(?=\S*\d)", re.I)
 _LONGEST_DIGITS = 40
 
 
@@ -121,39 +152,41 @@ def read_figures(text: str, start: int = 0, end: int | None = None) -> tuple[Fig
 
 
 def _read(match: re.Match[str]) -> Figure | None:
-    groups = match.groupdict()
-    if groups["number"]:
+    start, end = match.span()
+    if match["number"]:
         return _number(match)
-    if groups["words"]:
+    if match["words"]:
         return _spelled(match)
-    if groups["vulgar"]:
-        return Figure(match.start(), match.end(), "number", Decimal(_VULGAR[match[0]]), step=Decimal("0.01"))
-    if groups["form"]:
-        return Figure(match.start(), match.end(), "form", key=_form_key(match[0]))
-    if groups["quarter"] or groups["code"]:
-        return Figure(match.start(), match.end(), "form", key=match[0].lower())
-    if groups["fy"]:
-        return Figure(match.start(), match.end(), "year", Decimal(_full_year(match["fyy"])))
-    return None if groups["own"] else _date(match, groups)
+    if match["vulgar"]:
+        return Figure(start, end, "number", Decimal(_VULGAR[match[0]]), step=Decimal("0.01"))
+    if match["form"] or match["code"]:
+        key = _FORM_WORD.sub("", match[0]).rstrip(".").lower()  # `Form 1040` and `1040` are one
+        return Figure(start, end, "form", key=key)
+    if match["fiscal"]:
+        return Figure(start, end, "year", Decimal(_full_year(match["fiscal"])))
+    return None if match["own"] else _date(match)
 
 
-def _date(match: re.Match[str], groups: dict[str, str | None]) -> Figure | None:
-    year = groups["iy"] or groups["uy"] or groups["my"] or groups["dy"] or groups["myy"]
-    named = groups["mm"] or groups["dmm"] or groups["mym"]
-    month = int(groups["im"] or groups["um"] or 0) or _MONTHS[(named or "").lower()]
-    day = groups["id"] or groups["ud"] or groups["mday"] or groups["dday"]
-    key = f"{_full_year(year) if year else '?'}-{month}-{int(day) if day else '?'}"
-    return Figure(match.start(), match.end(), "date", Decimal(_full_year(year) if year else 0), key)
+def _date(match: re.Match[str]) -> Figure:
+    year = _first(match, "iso_year", "us_year", "year_a", "year_b", "year_c")
+    named = _first(match, "name_a", "name_b", "name_c")
+    month = _MONTHS.get(_plain(named), 0) if named else int(_first(match, "iso_month", "us_month"))
+    day = _first(match, "iso_day", "us_day", "day_a", "day_b")
+    full = _full_year(year) if year else 0
+    return Figure(*match.span(), "date", Decimal(full), f"{full or '?'}-{month}-{int(day) if day else '?'}")
+
+
+def _first(match: re.Match[str], *groups: str) -> str:
+    return next((match[group] for group in groups if match[group]), "")
+
+
+def _plain(word: str | None) -> str:
+    """A word as the tables spell it: ignoring case also matches a long s and a dotless i."""
+    return (word or "").strip().casefold().replace("ı", "i").replace("i\u0307", "i")
 
 
 def _full_year(year: str) -> int:
     return int(year) if len(year) == 4 else 2000 + int(year) - (100 if int(year) > 60 else 0)
-
-
-def _form_key(string: str) -> str:
-    """A form's number without its word: `Form 1040` and `1040` are one."""
-    string = re.sub(r"^(?:[a-z]+\.?|§+)[ ]?(?=\S*\d)(?![a-z]-)", "", string.strip(), flags=re.I) if " " in string or "§" in string else string
-    return string.strip().rstrip(".").lower()
 
 
 def _number(match: re.Match[str]) -> Figure | None:
@@ -166,26 +199,31 @@ def _number(match: re.Match[str]) -> Figure | None:
     if fraction := (match["fraction"] or "").strip():
         value += _fraction(fraction)
         step = Decimal("0.01")
-    scale = (match["scale"] or "").lower()
-    factor = Decimal(10) ** _SCALES[scale] if scale else Decimal(1)
-    unit = _unit((match["currency"] or "").strip().lower(), (match["unit"] or "").lower())
+    factor = Decimal(10) ** _SCALES.get(_plain(match["scale"]), 0)
+    unit = _unit(_plain(match["currency"]), _plain(match["unit"]))
     sign = (match["sign"] or match["inner"] or "").strip()
-    bracketed = match.string[match.start() - 1 : match.start()] == "(" and match.string[match.end() : match.end() + 1] == ")"
-    period = _PERIODS.get((match["per"] or match["adverb"] or "").lower(), "")
+    bracketed = (
+        match.string[match.start() - 1 : match.start()] == "(" and match.string[match.end() : match.end() + 1] == ")"
+    )
+    period = _PERIODS.get(_plain(match["per"] or match["adverb"]), "")
     if _is_year(match, digits, unit):
         return Figure(match.start(), match.end(), "year", value)
-    negative = (sign and sign != "+") or (bracketed and (unit not in ("percent",) and not match["ordinal"]))
+    negative = (sign and sign != "+") or (bracketed and unit != "percent" and not match["ordinal"])
     written: Literal["+", "-", ""] = "-" if negative else "+" if sign == "+" else ""
-    return Figure(match.start(), match.end(), "number", value * factor, "", unit, period, written, step * factor, factor)
+    return Figure(
+        match.start(), match.end(), "number", value * factor, "", unit, period, written, step * factor, factor
+    )
 
 
 def _is_year(match: re.Match[str], digits: str, unit: str) -> bool:
     plain = len(digits) == 4 and digits.isdigit() and 1900 <= int(digits) <= 2099
-    return plain and not (unit or match["scale"] or match["sign"] or match["fraction"] or match["per"] or match["currency"])
+    return plain and not (
+        unit or match["scale"] or match["sign"] or match["fraction"] or match["per"] or match["currency"]
+    )
 
 
 def _value(digits: str) -> tuple[Decimal | None, Decimal]:
-    """A written number's value and the worth of one in its last place; a comma before two digits is a decimal comma."""
+    """A written number's value and the worth of one in its last place; a comma not before three digits is a point."""
     plain = re.sub("[’'\u00a0\u202f\u2009 ]", "", digits)
     if plain.count(".") > 1:
         plain = plain.replace(".", "").replace(",", ".")
@@ -214,15 +252,15 @@ def _unit(currency: str, unit: str) -> str:
 
 def _spelled(match: re.Match[str]) -> Figure | None:
     total = current = 0
-    text = match["words"][: len(match["words"]) - len(match["wunit"] or "")]
-    for word in re.findall(r"[a-z]+", text.lower()):
+    text = match["words"][: len(match["words"]) - len(match["word_unit"] or "")]
+    for word in re.findall(r"[a-z]+", _plain(text)):
         if word in _SMALL:
             current += _SMALL[word]
         elif word in _SCALES:
             current = max(1, current) * 10 ** _SCALES[word]
             if word != "hundred":
                 total, current = total + current, 0
-    unit = _unit("", (match["wunit"] or "").lower())
+    unit = _unit("", (match["word_unit"] or "").lower())
     return Figure(match.start(), match.end(), "number", Decimal(total + current), unit=unit, spelled=True)
 
 
@@ -247,15 +285,17 @@ def _with_bounds(text: str, figure: Figure, start: int, end: int) -> Figure:
 
 
 def _share_units(text: str, figures: list[Figure]) -> Iterator[Figure]:
-    """`3-6 months`, `three to six months`, `5 or 6 percent`: the first of two takes the second's unit, and they bound each other."""
+    """Of `3-6 months` and `three to six months` the first takes the second's unit, and they bound each other."""
     for index, figure in enumerate(figures):
         following = figures[index + 1] if index + 1 < len(figures) else None
         previous = figures[index - 1] if index else None
         if following and figure.kind == following.kind == "number" and _is_range(text, figure, following):
             unit = figure.unit or following.unit
             factor = following.factor if figure.factor == 1 and figure.value < following.value else Decimal(1)
-            scaled = {"value": figure.value * factor, "step": figure.step * factor, "factor": figure.factor * factor}
-            figure = replace(figure, unit=unit, bound=figure.bound or "lower", **scaled)
+            figure = replace(
+                figure, value=figure.value * factor, step=figure.step * factor, factor=figure.factor * factor
+            )
+            figure = replace(figure, unit=unit, bound=figure.bound or "lower")
         if previous and figure.kind == previous.kind == "number" and _is_range(text, previous, figure):
             figure = replace(figure, unit=figure.unit or previous.unit, bound=figure.bound or "upper", sign="")
         yield figure

@@ -9,19 +9,29 @@ from dataclasses import dataclass
 from worker.naming import FILE_NAME, LOCATOR, Found, Shown, looks_like_a_name
 
 LEAD_IN = (
-    r"according[ \t]+to|as[ \t]+per|per|based[ \t]+on|as[ \t]+(?:stated|noted|shown|described|defined|explained|mentioned|outlined|listed|given)[ \t]+in|"
-    r"(?:stated|found|described|defined|listed|mentioned)[ \t]+in|from|in|via|laut|gemäß|nach|selon|d'après|según|de[ \t]+acuerdo[ \t]+con|"
+    r"according[ \t]+to|as[ \t]+per|per|based[ \t]+on|as[ \t]+(?:stated|noted|shown|described|defined|"
+    r"explained|mentioned|outlined|listed|given)[ \t]+in|"
+    r"(?:stated|found|described|defined|listed|mentioned)[ \t]+in|from|in|via|laut|gemäß|nach|selon|d'après|"
+    r"según|de[ \t]+acuerdo[ \t]+con|"
     r"segundo|secondo|volgens"
 )
 """The words that lead to the name of a source in a sentence."""
 WORDS = (
-    r"sources?|src|refs?|references?|citations?|cite|cites|cited|documents?|docs?|files?|passages?|contexts?|chunks?|ids?|evidence|"
+    r"sources?|src|refs?|references?|citations?|cite|cites|cited|documents?|docs?|files?|passages?|contexts?|"
+    r"chunks?|ids?|evidence|"
     r"quellen?|dokument|fuentes?|documento|fontes?|fonti|bron(?:nen)?|来源|文档"
 )
-_NUMBER = re.compile(rf"\^?[ \t]*(?:(?:{WORDS}|[esdn])[ \t]*[:#.]?[ \t]*|#)?(\d{{1,12}})(?:[ \t]*[-–—‑~][ \t]*(\d{{1,12}}))?[ \t]*(†.{{0,80}}|\^)?", re.I)
+_NUMBER = re.compile(
+    rf"\^?[ \t]*(?:(?:{WORDS}|[esdn])[ \t]*[:#.]?[ \t]*|"
+    rf"#)?(\d{{1,12}})(?:[ \t]*[-–—‑~][ \t]*(\d{{1,12}}))?[ \t]*(†.{{0,80}}|\^)?",
+    re.I,
+)
 _NUMBER_GAP = re.compile(r"[ \t]*(?:[,;，；、&+|]|\band\b|\bund\b|\bet\b|\by\b)[ \t]*|[ \t]+(?=[\d#])", re.I)
-SEPARATOR = re.compile(r"[,;\n|，；、\u0000]|(?<=[\s\])\"'])(?:and|und|et|y|e|en|&|\+)(?=[\s\[(\"'])|[ \t]+[•·]|(?<=\])[ \t]*(?=\[)", re.I)
-# What may stand before a name at the beginning of an item: a bullet, a list number, a quotation mark, a word like "file".
+SEPARATOR = re.compile(
+    r"[,;\n|，；、\u0000]|(?<=[\s\])\"'])(?:and|und|et|y|e|en|&|\+)(?=[\s\[(\"'])|[ \t]+[•·]|(?<=\])[ \t]*(?=\[)",
+    re.I,
+)
+# What may stand before a name at the beginning of an item: a bullet, a list number, a quotation mark, "file".
 _LEAD = re.compile(
     r"\s*(?:[-*•+–][ \t]+)?(?:\[\^?\w{1,4}\][ \t]*:?[ \t]*|\(?\d{1,3}[.):][ \t]*)?[\[(<]*[\"'“”‘’«»„`*_]*"
     rf"(?:(?:the|in|der|die|das)?[ \t]*(?:{WORDS})[ \t]*(?:\d{{1,3}})?[ \t]*[:#.]?[ \t]+)?[\"'“”‘’«»„`*_]*",
@@ -30,7 +40,10 @@ _LEAD = re.compile(
 _BULLET = re.compile(r"^\s*[-*•+–][ \t]+")
 _PLACE_BEHIND = re.compile(rf"(?:{LOCATOR.pattern})$", re.I)
 _TRIM = " \t\n\"'“”‘’«»„`*_<>"
-_NOTHING = re.compile(r"(?:none|null|nil|nothing|no sources?(?: used| cited)?|not applicable|keine|ninguna|aucune|nessuna|-+)?[.:]?", re.I)
+_NOTHING = re.compile(
+    r"(?:none|null|nil|nothing|no sources?(?: used| cited)?|not applicable|keine|ninguna|aucune|nessuna|-+)?[.:]?",
+    re.I,
+)
 # A range beyond this is no list of documents, and must neither take memory nor become "all".
 _ABSURD = 50
 _YEAR = 1000
@@ -120,7 +133,9 @@ def _leading_names(content: str, shown: Shown) -> Iterator[Found]:
             previous = found.end
 
 
-def _read_between(content: str, start: int, end: int, shown: Shown, *, described: bool, name_follows: bool) -> Iterator[Pointer]:
+def _read_between(
+    content: str, start: int, end: int, shown: Shown, *, described: bool, name_follows: bool
+) -> Iterator[Pointer]:
     """The items between two shown names; the first piece behind a name only describes it."""
     position = start
     pieces = [*SEPARATOR.finditer(content, start, end), None]
@@ -146,14 +161,20 @@ def _read_piece(piece: str, offset: int, shown: Shown, *, describes: bool) -> It
     if not bare or (describes and not looks_like_a_name(bare)):
         return
     string, name, reason = _resolve(bare, shown)
-    yield Pointer(string, name, reason, offset + piece.find(string), plain=name is None and not looks_like_a_name(string))
+    yield Pointer(
+        string, name, reason, offset + piece.find(string), plain=name is None and not looks_like_a_name(string)
+    )
 
 
 def _resolve(item: str, shown: Shown) -> tuple[str, str | None, str]:
     """The document of an item; the page behind a name and words that describe it are no part of the name."""
     name, reason = shown.resolve(item)
     if name is None and len(item) < _LONGEST_PIECE:
-        if (locator := _PLACE_BEHIND.search(item)) and locator.start() and (found := shown.resolve(item[: locator.start()])[0]):
+        if (
+            (locator := _PLACE_BEHIND.search(item))
+            and locator.start()
+            and (found := shown.resolve(item[: locator.start()])[0])
+        ):
             return item[: locator.start()], found, ""
         if (file := FILE_NAME.match(item)) and re.match(r"[\s(:]", item[file.end() :]):
             return file[0], None, shown.resolve(file[0])[1]

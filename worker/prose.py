@@ -15,13 +15,20 @@ UNAVAILABLE = "an unavailable document"
 _NUMBERED = "the document"
 _KIND = r"(?:(?:the|your|our)[ \t]+)?(?:(?:document|file|source|guide|page|pdf)[ \t]+)?[\"'“‘`(\[]{0,2}"
 _BEFORE = re.compile(rf"(?:,?[ \t]+|^|(?<=\n))(?P<words>(?:{LEAD_IN})[ \t]+{_KIND})$", re.I)
-_DETERMINER = re.compile(r"(?:(?:the|your|our|my|this|that|an?)[ \t]+)?(?:(?:document|file)[ \t]+)?[\"'“‘`]{0,2}$", re.I)
+_DETERMINER = re.compile(
+    r"(?:(?:the|your|our|my|this|that|an?)[ \t]+)?(?:(?:document|file)[ \t]+)?[\"'“‘`]{0,2}$", re.I
+)
 _CLOSING = re.compile(r"[\"'”’`)\]]{0,2}")
 _COMMA = re.compile(r",[ \t]+(?=\S)")
 _ENDING = re.compile(r"[ \t]*(?:[.!?;\n]|\Z)")
-_SAYS = r"(?:says?|states?|shows?|mentions?|explains?|notes?|indicates?|describes?|provides?|specifies|specify|lists?|gives?|confirms?)"
+_SAYS = (
+    r"(?:says?|states?|shows?|mentions?|explains?|notes?|indicates?|describes?|provides?|specif(?:y|ies)|lists?|gives?|"
+    r"confirms?)"
+)
 # `According to [1], ...`, `[3] says ...`: a number that is part of the sentence.
-_BRACKETED = re.compile(rf"(?P<lead>\b(?:{LEAD_IN})[ \t]+)?(?P<pointer>\[(?P<numbers>\d{{1,3}})\])(?P<says>(?=[ \t]+{_SAYS}\b))?", re.I)
+_BRACKETED = re.compile(
+    rf"(?P<lead>\b(?:{LEAD_IN})[ \t]+)?(?P<pointer>\[(?P<numbers>\d{{1,3}})\])(?P<says>(?=[ \t]+{_SAYS}\b))?", re.I
+)
 # `Document 2 says ...`
 _WORDED = re.compile(
     r"\b(?P<pointer>(?:documents?|docs?|sources?|passages?|contexts?|excerpts?)[ \t]+(?:#|no\.?[ \t]*)?\[?"
@@ -56,7 +63,9 @@ def find_names_in_prose(findings: Findings, shown: Shown) -> None:
             findings.mentions.append(Mention(written, found.name, position=found.start, stays=True))
             findings.close(found.start, found.end)
         else:
-            _take_out(findings, found.start, found.end, [Mention(written, None, "ambiguous_name", found.start)], UNAVAILABLE)
+            _take_out(
+                findings, found.start, found.end, [Mention(written, None, "ambiguous_name", found.start)], UNAVAILABLE
+            )
     for pattern in (URL, FILE_NAME):
         for match in pattern.finditer(text):
             start, end = match.start(), match.end() - len(match[0]) + len(match[0].rstrip(".,;:!?"))

@@ -14,14 +14,23 @@ from worker.wording import FUNCTION_WORDS
 _LEAST_CHARACTERS, _LEAST_WORDS = 12, 3
 _LONGEST = 4000
 _MARKED = re.compile(
-    rf"\"([^\"\n]{{1,{_LONGEST}}})\"|“([^“”]{{1,{_LONGEST}}})”|„([^„“”]{{1,{_LONGEST}}})[“”]|«([^«»]{{1,{_LONGEST}}})»|「([^「」]{{1,{_LONGEST}}})」"
+    rf"\"([^\"\n]{{1,{_LONGEST}}})\"|“([^“”]{{1,{_LONGEST}}})”|„([^„“”]{{1,{_LONGEST}}})[“”]|"
+    rf"«([^«»]{{1,{_LONGEST}}})»|「([^「」]{{1,{_LONGEST}}})」"
 )
 _BLOCK = re.compile(r"^[ \t]*>[ \t]?([^\n]+(?:\n[ \t]*>[ \t]?[^\n]+)*)", re.M)
 _ELLIPSIS = re.compile(r"\s*(?:\[?(?:…|\.{3,}|\. \. \.)\]?)\s*")
 _EDITORIAL = re.compile(r"\[[^\[\]]{0,60}\]")
 _TOKEN = re.compile(r"[^\W_]+(?:[.,:/'][^\W_]+)*|[$€£¥%§+]|(?<![\w)])[-−](?=\d)")
 _HYPHENATED = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010]\s*\n\s*(?=[^\W\d_])")
-_DASHES = dict.fromkeys(map(ord, "‐‑‒–—−"), "-") | {ord("’"): "'", ord("‘"): "'", 0xAD: "", 0x200B: "", 0x200C: "", 0x200D: "", 0xFEFF: ""}
+_DASHES = dict.fromkeys(map(ord, "‐‑‒–—−"), "-") | {
+    ord("’"): "'",
+    ord("‘"): "'",
+    0xAD: "",
+    0x200B: "",
+    0x200C: "",
+    0x200D: "",
+    0xFEFF: "",
+}
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,9 @@ class QuoteIndex:
     def holders(self, quotation: str) -> frozenset[str]:
         """The names of the documents in which a quotation stands."""
         parts = _parts(quotation)
-        return frozenset(passage.name for passage, run in zip(self.passages, self.runs, strict=True) if _in_order(parts, run))
+        return frozenset(
+            passage.name for passage, run in zip(self.passages, self.runs, strict=True) if _in_order(parts, run)
+        )
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,11 @@ class _Run:
     @staticmethod
     def of(text: str) -> _Run:
         tokens = list(_tokens(text))
-        return _Run(" " + " ".join(t for t, _, _ in tokens) + " ", tuple(s for _, s, _ in tokens), tuple(e for _, _, e in tokens))
+        return _Run(
+            " " + " ".join(t for t, _, _ in tokens) + " ",
+            tuple(s for _, s, _ in tokens),
+            tuple(e for _, _, e in tokens),
+        )
 
     def find(self, words: str, position: int = 0) -> tuple[int, int] | None:
         """Where a run of tokens stands in `joined`, from a position on."""
@@ -97,7 +112,9 @@ def _claims_wording(words: str, *, block: bool) -> bool:
     if len(plain) < _LEAST_WORDS or len(words.strip()) < _LEAST_CHARACTERS:
         return False
     titled = [word for word in plain if word.lower().strip(".,") not in FUNCTION_WORDS]
-    is_title = all(word[:1].isupper() or word[:1].isdigit() for word in titled) and not words.rstrip().endswith((".", "!", "?"))
+    is_title = all(word[:1].isupper() or word[:1].isdigit() for word in titled) and not words.rstrip().endswith(
+        (".", "!", "?")
+    )
     return block or not is_title
 
 
@@ -136,7 +153,9 @@ def _is_stitched(parts: Sequence[Sequence[str]], index: QuoteIndex) -> bool:
     words = [word for part in parts for run in part for word in run.split()]
     position = 0
     while position < len(words):
-        length = next((n for n in range(len(words) - position, 2, -1) if _stands(words[position : position + n], index)), 0)
+        length = next(
+            (n for n in range(len(words) - position, 2, -1) if _stands(words[position : position + n], index)), 0
+        )
         if not length:
             return False
         position += length

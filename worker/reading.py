@@ -15,7 +15,9 @@ from worker.pointers import Pointer, read_list, read_numbers
 from worker.prose import code_spans, find_bracketed_numbers, find_names_in_prose, find_worded_numbers
 from worker.unwrapping import unwrap
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200e\u200f\ufff9-\ufffb\ud800-\udfff]")
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200e\u200f\ufff9-\ufffb\ud800-\udfff]"
+)
 _TRAILING = re.compile(r"(?<![ \t])[ \t]+(?=\n)|(?<!\n)\n{3,}")
 
 
@@ -68,7 +70,7 @@ def _body(text: str, shown: Shown, words: frozenset[str]) -> tuple[str, list[Men
     for start, end in code_spans(text):
         findings.close(start, end)
     listings = sorted(find_listings(text, shown), key=lambda listing: (listing.start, -listing.end))
-    listings = [listing for listing in listings if _take_listing(findings, listing)]
+    listings = [listing for listing in listings if _take_listing(findings, listing, shown)]
     notes = {listing.key: listing.pointers for listing in listings if listing.key}
     find_bracketed_numbers(findings, shown)
     cut_off = find_markers(findings, shown, notes, words)
@@ -77,33 +79,41 @@ def _body(text: str, shown: Shown, words: frozenset[str]) -> tuple[str, list[Men
     edited = apply_edits(text, findings.edits)
     if not re.search(r"\w", edited.text) and not listings and re.fullmatch(r"[\s\d\[\],.]+", text):
         return text.strip(), [], False, False  # the number in brackets is the answer
-    last = max((listing.end for listing in listings), default=0)
-    cut_off = cut_off or any(_is_cut_off(listing, text, shown) for listing in listings if listing.end == last)
-    tidied = apply_edits(edited.text, [Edit(m.start(), m.end(), "\n\n" if "\n" in m[0] else "") for m in _TRAILING.finditer(edited.text)])
+    cut_off = cut_off or any(_is_cut_off(listing, text, shown) for listing in listings)
+    tidied = apply_edits(
+        edited.text,
+        [Edit(m.start(), m.end(), "\n\n" if "\n" in m[0] else "") for m in _TRAILING.finditer(edited.text)],
+    )
     tidied_text = _CONTROL.sub("", tidied.text)
     lead = len(tidied_text) - len(tidied_text.lstrip())
     mentions = sorted(findings.mentions, key=_order)
     moved = [
-        replace(m, position=None if m.position is None else max(0, tidied.moved(edited.moved(m.position)) - lead)) for m in mentions
+        replace(m, position=None if m.position is None else max(0, tidied.moved(edited.moved(m.position)) - lead))
+        for m in mentions
     ]
     return tidied_text.strip(), moved, bool(listings), cut_off
 
 
 def _order(mention: Mention) -> tuple[bool, bool, int]:
-    """By first mention; names that stay in the text come first, so that reading the checked answer again changes nothing."""
+    """By first mention; names that stay in the text first, so that reading the checked answer changes nothing."""
     return not mention.stays, mention.position is None, mention.position or 0
 
 
-def _take_listing(findings: Findings, listing: Listing) -> bool:
+def _take_listing(findings: Findings, listing: Listing, shown: Shown) -> bool:
     if not findings.is_free(listing.start, listing.end):
         return False
-    start, end = widen(findings.text, listing.start, listing.end)
-    findings.take(start, end, (_mention(pointer) for pointer in listing.pointers))
+    mentions = [_mention(pointer) for pointer in listing.pointers]
+    if mentions and _is_cut_off(listing, findings.text, shown):
+        mentions[-1] = replace(mentions[-1], reason="cut_off")
+    findings.take(*widen(findings.text, listing.start, listing.end), mentions)
     return True
 
 
 def _is_cut_off(listing: Listing, text: str, shown: Shown) -> bool:
-    """The output ends inside a name, which is no name even where it fits."""
-    last = listing.pointers[-1] if listing.pointers else None
-    ends = not text[listing.end :].strip() and text.rstrip().endswith(last.string if last else "")
-    return not last or (ends and last.name is None and shown.is_cut_off(last.string)) if not text.rstrip().endswith((":", "]")) else False
+    """The output ends inside a name, which is no name even where it fits, or inside the label."""
+    if text[listing.end :].strip():
+        return False
+    if not listing.pointers:
+        return not text.rstrip().endswith((":", "：", "]", "none", "None"))
+    last = listing.pointers[-1]
+    return last.name is None and text.rstrip().endswith(last.string) and shown.is_cut_off(last.string)

@@ -18,31 +18,41 @@ _SPELLINGS = (
 )
 # What was handed over. A policy is not in here: one that "does not cover floods" is an answer.
 _MATERIAL = (
-    r"(?:contexts?|information|documents?|texts?|passages?|sources?|materials?|excerpts?|data|articles?|files?|evidence|references?|"
+    r"(?:contexts?|information|documents?|texts?|passages?|sources?|materials?|excerpts?|data|articles?|"
+    r"files?|evidence|references?|"
     r"contents?|snippets?|paragraphs?|search results?|documentation|knowledge base)"
 )
 _PAPER = r"(?:policy|policies|plans?|filings?|reports?|statements?|pages?|tables?|guides?|records?|letters?|neither|it|they)"
 _TELL = (
-    r"(?:mention|specify|state|say|discuss|address|disclose|describe|indicate|explain|reveal|clarify|refer|speak|talk|tell|answer)(?:s|ed)?"
+    r"(?:mention|specify|state|say|discuss|address|disclose|describe|indicate|explain|reveal|clarify|refer|speak|talk|"
+    r"tell|answer)(?:s|ed)?"
 )
 _HOLD = (
-    rf"(?:{_TELL}|(?:contain|provide|include|give|cover|list|offer|report|show|have|detail|reference|present|identify|name|supply|"
+    rf"(?:{_TELL}|(?:contain|provide|include|give|cover|list|offer|report|show|have|detail|reference|present|"
+    rf"identify|name|supply|"
     r"confirm|hold|make|support|allow|help|seem|appear|enable|directly|explicitly)s?)"
 )
 _FIND = (
-    r"(?:answer|find|determine|provide|give|locate|calculate|tell|say|confirm|help|assist|know|see|identify|compute|offer|derive|verify|"
-    r"speak|respond|comment|conclude|assess|establish|discern|recommend|state|draw|advise|infer|extract|ascertain|estimate|access)"
+    r"(?:answer|find|determine|provide|give|locate|calculate|tell|say|confirm|help|assist|know|see|identify|"
+    r"compute|offer|derive|verify|"
+    r"speak|respond|comment|conclude|assess|establish|discern|recommend|state|draw|advise|infer|extract|"
+    r"ascertain|estimate|access)"
 )
 _STATED = (
-    r"(?:mentioned|provided|specified|stated|given|included|available|disclosed|contained|found|discussed|addressed|listed|present|"
+    r"(?:mentioned|provided|specified|stated|given|included|available|disclosed|contained|found|discussed|"
+    r"addressed|listed|present|"
     r"described|indicated|reported|answerable)"
 )
 _NOT = r"(?:(?:do|does|did|is|are|was|were|has|have|could|would) not|cannot|never)"
 _ADVERBS = r"(?:\w+ly |seem to |appear to |even |yet )*"
-_KNOWLEDGE = r"(?:information|mention|details?|data|evidence|context|indication|discussion|answer|knowledge|access|idea|reference)"
+_KNOWLEDGE = (
+    r"(?:information|mention|details?|data|evidence|context|indication|discussion|answer|knowledge|access|idea|"
+    r"reference)"
+)
 _PATTERNS = (
     # I could not find; unable to determine
-    rf"\b(?:i|we)(?: am| was| are| were)?(?: \w+)? (?:cannot|(?:could|do|did|will) not|(?:not able|unable) to|failed to) {_ADVERBS}{_FIND}\b",
+    rf"\b(?:i|we)(?: am| was| are| were)?(?: \w+)? (?:cannot|(?:could|do|did|will) not|(?:not able|unable) to|"
+    rf"failed to) {_ADVERBS}{_FIND}\b",
     rf"^\W*(?:unable to|cannot|not able to) {_FIND}\b",
     # the documents do not mention; the plan does not say
     rf"\b{_MATERIAL}\b[^.!?]{{0,80}}? (?:{_NOT}|not) {_ADVERBS}(?:{_HOLD}|{_STATED}|sufficient|enough|clear)\b",
@@ -50,47 +60,67 @@ _PATTERNS = (
     rf"\b(?:none|neither|nothing) (?:of|in|from|about) [^.!?]{{0,60}}?(?:{_HOLD}|{_MATERIAL})\b",
     rf"\b{_MATERIAL} (?:only )?(?:lacks?|omits?|leaves? out|fails? to {_HOLD}|(?:is|are) silent)\b",
     # is not stated in the documents; the answer is not present
-    rf"\b(?:not|nowhere) {_ADVERBS}{_STATED}\b[^.!?]{{0,40}}?\b(?:in|by|from|within|on) (?:[\w-]+ ){{0,3}}?{_MATERIAL}\b",
-    rf"\banswer (?:to [^.!?]{{0,80}} )?is not {_STATED}\b|\bno,? (?:the )?answer (?:is )?(?:not )?(?:{_STATED}|present)\b",
+    rf"\b(?:not|nowhere) {_ADVERBS}{_STATED}\b[^.!?]{{0,40}}?\b(?:in|by|from|within|"
+    rf"on) (?:[\w-]+ ){{0,3}}?{_MATERIAL}\b",
+    rf"\banswer (?:to [^.!?]{{0,80}} )?is not {_STATED}\b|"
+    rf"\bno,? (?:the )?answer (?:is )?(?:not )?(?:{_STATED}|present)\b",
     # there is no information about; I do not have enough data
     rf"\b(?:there (?:is|was|are)|has|have|contains?|provides?|gives?|with|due to|find|found|offers?|see) "
-    rf"(?:no|insufficient|little|not enough|not any) (?:(?!change\b)[\w'-]+ ){{0,3}}?{_KNOWLEDGE}\b(?! (?:deadline|is (?:needed|required)))",
-    rf"\b(?:do|does|did|is) not (?:(?:have|contain|provide|find|give) )?(?:any|an|enough|sufficient|access)\b(?: [\w'-]+){{0,3}}? ?{_KNOWLEDGE}\b",
+    rf"(?:no|insufficient|little|not enough|not any) (?:(?!(?:change|for|of|"
+    rf"to)\b)[\w'-]+ ){{0,3}}?{_KNOWLEDGE}\b(?! (?:deadline|is (?:needed|required)))",
+    rf"\b(?:do|does|did|is) not (?:(?:have|contain|provide|find|give) )?(?:any|an|enough|sufficient|"
+    rf"access)\b(?: [\w'-]+){{0,3}}? ?{_KNOWLEDGE}\b",
     rf"^\W*(?:no|insufficient|not enough) (?:[\w'-]+ ){{0,3}}?{_KNOWLEDGE}\b(?! (?:deadline|is (?:needed|required)))",
     r"\bdo not have access\b|\b(?:not|in)sufficient to \w+",
     r"\b(?:found|find|see|contains?|says?|there is|there was|states?) nothing\b",
     # cannot be determined; it is not clear from
-    r"\b(?:cannot|could not) be (?:answered|determined|calculated|found|derived|inferred|established|ascertained|computed|verified)\b",
-    r"\bit is (?:not |im|un)(?:possible|clear|known|stated|specified) (?:to|from|in|based|whether|what|how|who|when|where)\b",
-    r"^\W*(?:unknown|n/?a|none|not (?:available|applicable|specified|stated|provided|mentioned|found|sure)|i am not sure)\W*$",
+    r"\b(?:cannot|could not) be (?:answered|determined|calculated|found|derived|inferred|established|"
+    r"ascertained|computed|verified)\b",
+    r"\bit is (?:not |im|un)(?:possible|clear|known|stated|specified) (?:to|from|in|based|whether|what|how|"
+    r"who|when|where)\b",
+    r"^\W*(?:unknown|n/?a|none|not (?:available|applicable|specified|stated|provided|mentioned|found|sure)|"
+    r"i am not sure)\W*$",
     r"\bas an? (?:ai|artificial|large)\b|\b(?:outside|beyond) (?:the )?(?:scope|my knowledge|what the documents)\b",
     # German, Dutch
-    r"\b(?:ich|wir|ik) (?:kann|können|habe|haben|weiß|wissen|finde|kan|heb|weet|vind)\b[^.!?]{0,60}\b(?:nicht|keine?n?|niet|geen)\b",
-    r"\b(?:dokumente?n?|unterlagen|texte?n?|quellen?|kontext|informationen|documenten|teksten|bronnen|informatie)\b[^.!?]{0,60}"
-    r"\b(?:nicht|keine?n?|nichts|niet|geen|niets)\b|\b(?:keine|geen) (?:antwort|antwoord|angaben?|informatione?n?|informatie)\b",
+    r"\b(?:ich|wir|ik) (?:kann|können|habe|haben|weiß|wissen|finde|kan|heb|weet|vind)\b[^.!?]{0,60}\b(?:nicht|"
+    r"keine?n?|niet|geen)\b",
+    r"\b(?:dokumente?n?|unterlagen|texte?n?|quellen?|kontext|informationen|documenten|teksten|bronnen|"
+    r"informatie)\b[^.!?]{0,60}"
+    r"\b(?:nicht|keine?n?|nichts|niet|geen|niets)\b|\b(?:keine|geen) (?:antwort|antwoord|angaben?|"
+    r"informatione?n?|informatie)\b",
     # Spanish, Italian, Portuguese, French
-    r"\b(?:no|non|não) (?:puedo|podemos|tengo|tenemos|encuentro|encontré|sé|se (?:menciona|encuentra|especifica|indica)|posso|so|ho|trovo|"
+    r"\b(?:no|non|não) (?:puedo|podemos|tengo|tenemos|encuentro|encontré|sé|se (?:menciona|encuentra|"
+    r"especifica|indica)|posso|so|ho|trovo|"
     r"è possibile|sei|tenho|encontrei|é possível)\b",
-    r"\b(?:documentos?|textos?|fuentes?|contexto|información|documenti|testi|fonti|fontes|informações)\b[^.!?]{0,40} (?:no|non|não) "
-    r"(?:contienen?|mencionan?|incluyen?|especifican?|indican?|proporcionan?|dicen?|contengono|menzionano|indicano|forniscono|contêm|contém|"
+    r"\b(?:documentos?|textos?|fuentes?|contexto|información|documenti|testi|fonti|fontes|"
+    r"informações)\b[^.!?]{0,40} (?:no|non|não) "
+    r"(?:contienen?|mencionan?|incluyen?|especifican?|indican?|proporcionan?|dicen?|contengono|menzionano|"
+    r"indicano|forniscono|contêm|contém|"
     r"mencionam?|incluem|indicam|fornecem?)\b",
-    r"\bje (?:ne |n')\w+[^.!?]{0,40}\b(?:pas|aucune?|rien)\b|\b(?:documents?|textes?|sources?|contexte)\b[^.!?]{0,40}\bn(?:e |')[^.!?]{0,30}"
+    r"\bje (?:ne |n')\w+[^.!?]{0,40}\b(?:pas|aucune?|rien)\b|\b(?:documents?|textes?|sources?|"
+    r"contexte)\b[^.!?]{0,40}\bn(?:e |')[^.!?]{0,30}"
     r"\b(?:pas|aucune?|rien)\b",
     # Chinese, Japanese
     r"(?:文件|文档|資料|资料|信息|上下文)[^。！？]{0,20}(?:没有|未|不包含|無|沒有)|无法(?:回答|确定|找到|提供)|我不知道|"
     r"わかりません|分かりません|見つかりません|記載されていません|回答できません",
 )
 _REFUSING = re.compile("|".join(_PATTERNS))
-_APOLOGY = re.compile(r"^\W*(?:i am (?:very )?sorry|sorry|i apologi[sz]e|apologies|lo siento|leider|es tut mir leid|désolée?|desculpe)\b[^.!?]{0,25}[.!?]?$")
+_APOLOGY = re.compile(
+    r"^\W*(?:i am (?:very )?sorry|sorry|i apologi[sz]e|apologies|lo siento|leider|es tut mir leid|désolée?|"
+    r"desculpe)\b[^.!?]{0,25}[.!?]?$"
+)
 _CONTRAST = re.compile(r"[,;–—-] ?(?:but|however|though|yet|aber|pero|mais)\b(?P<rest>.{12,})")
 _DEFLECTING = re.compile(
     r"^\W*(?:it depends\b|(?:please )?(?:contact|consult|check with|speak (?:to|with)|ask|refer to|reach out)\b|"
-    r"(?:you|i) (?:should|may want to|can|could|might|would|suggest|recommend)(?: (?:suggest|recommend))?(?: you| that you)? "
+    r"(?:you|i) (?:should|may want to|can|could|might|would|suggest|recommend)(?: (?:suggest|"
+    r"recommend))?(?: you| that you)? "
     r"(?:contact|consult|check|speak|ask)(?:ing)?\b)"
 )
 _SMALL_TALK = re.compile(
-    r"^\W*(?:hello|hi|hey|good (?:morning|afternoon|evening)|thanks?|you(?: are|'re) welcome|how (?:can|may) i (?:help|assist)|"
-    r"i hope (?:this|that|it) helps|(?:please )?let me know if|is there anything else|of course|goodbye|hallo|hola|bonjour)\b[^.!?]{0,80}[.!?]?\W*$"
+    r"^\W*(?:hello|hi|hey|good (?:morning|afternoon|evening)|thanks?|you(?: are|'re) welcome|how (?:can|"
+    r"may) i (?:help|assist)|"
+    r"i hope (?:this|that|it) helps|(?:please )?let me know if|is there anything else|of course|goodbye|hallo|"
+    r"hola|bonjour)\b[^.!?]{0,80}[.!?]?\W*$"
 )
 
 
@@ -101,7 +131,9 @@ def is_refusal(sentence: str) -> bool:
     if match is None:
         return _APOLOGY.search(plain) is not None
     contrast = _CONTRAST.search(plain, match.end())
-    return contrast is None or _REFUSING.search(contrast["rest"]) is not None or not re.search(r"\d", contrast["rest"])
+    return (
+        contrast is None or _REFUSING.search(contrast["rest"]) is not None or not re.search(r"\d", contrast["rest"])
+    )
 
 
 def is_deflection(sentence: str) -> bool:

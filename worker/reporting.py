@@ -49,14 +49,18 @@ def _attributed(check: QuoteCheck, cited: set[str], grounds: Grounds) -> QuoteCh
 
 def report_sentences(statements: Sequence[Statement], removed: Sequence[Statement]) -> tuple[SentenceCheck, ...]:
     """The sentences of the answer, then those that were removed."""
-    gone = [replace(_sentence(statement), start=-1, end=-1, state="removed", text=statement.text) for statement in removed]
+    gone = [
+        replace(_sentence(statement), start=-1, end=-1, state="removed", text=statement.text) for statement in removed
+    ]
     return (*map(_sentence, statements), *gone)
 
 
 def _sentence(statement: Statement) -> SentenceCheck:
     span = statement.unit.span if statement.unit and statement.kind == "claim" else None
     flags = tuple(dict.fromkeys(_own_flags(statement)))
-    return SentenceCheck(statement.start, statement.end, sentence_state(statement), round(statement.support, 3), span, flags)
+    return SentenceCheck(
+        statement.start, statement.end, sentence_state(statement), round(statement.support, 3), span, flags
+    )
 
 
 def sentence_state(statement: Statement) -> State:

@@ -13,7 +13,11 @@ _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.S | re.M)
 # A line that stands for itself: a bullet, a list number, a heading, a quotation, a table row.
 _OWN_LINE = re.compile(r"[ \t]*(?:[-*•+>|#][ \t|]|\(?\d{1,3}[.)][ \t]|[-*•+>|#]$|\|)")
 _LEAD = re.compile(r"[ \t]*(?:[-*•+>#]+[ \t]+|\(?\d{1,3}[.)][ \t]+)*")
-_CLAUSE = re.compile(r"[,;:](?=\s)|(?<=\s)\(|\)(?=[\s.,;])|(?<=\s)(?:and|but|while|whereas|und|et|y|however)(?=\s)|\s[–—-](?=\s)", re.I)
+_CLAUSE = re.compile(
+    r"[,;:](?=\s)|(?<=\s)\(|\)(?=[\s.,;])|(?<=\s)(?:and|but|while|whereas|compared (?:to|with)|versus|vs\.?|"
+    r"und|et|y|however)(?=\s)|\s[–—-](?=\s)",
+    re.I,
+)
 _LONGEST = 5000
 _WRAPPED = re.compile(r"[^\s.!?:;|。！？]\n(?=[ \t]*[a-z\d(])")
 

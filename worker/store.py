@@ -58,9 +58,11 @@ __all__ = ["LAYOUT", "ChangePage", "DocumentInfo", "Generation", "Store"]
 LAYOUT: Final = 1
 _COLLECTIONS: Final = "rag:collections"
 # One page of changes holds about this many rows: enough to be fast, too little to hold up Redis' other clients.
-_PAGE_ROWS: Final = 8192
+_PAGE_ROWS: Final = 2048
 # Redis takes no value above 512 MB: it would close the connection without naming the document.
 _LARGEST_VALUE: Final = 512 * 1024**2 - 1
+# Vectors come by the megabyte: redis-py's 64 kB a read would mean thousands of system calls a load.
+_READ_BYTES: Final = 1 << 20
 _UNLINK_BATCH: Final = 1000
 
 
@@ -92,6 +94,7 @@ class Store:
                 url,
                 socket_connect_timeout=2.0,
                 socket_timeout=30.0,
+                socket_read_size=_READ_BYTES,
                 health_check_interval=30,
                 retry=Retry(ConstantBackoff(0.05), 1),
             )

@@ -110,7 +110,7 @@ def encode_info(info: DocumentInfo) -> str:
 
 def decode_info(stored: bytes) -> DocumentInfo:
     """Undo `encode_info`."""
-    fields: dict[str, Any] = json.loads(stored)
+    fields: dict[str, Any] = json.loads(stored.decode())  # from bytes, json first guesses the encoding, slowly
     return DocumentInfo(**{**fields, "tags": tuple(fields["tags"])})
 
 

@@ -1,4 +1,4 @@
-"""How far the shown passages carry a statement: rare words count most, and every document is compared with all others."""
+"""How far the shown passages carry a statement: rare words count most, and no passage is judged alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from worker.records import Passage, Span
 from worker.sentences import split_sentences
@@ -17,7 +18,8 @@ from worker.wording import content_stems
 # FinanceBench: 96.8 % of the right pages and 6.8 % of their look-alikes pass).
 RELATIVE_FLOOR = 0.7
 # Sentences that cover a statement to within this much of the best say it as well as the best does.
-_EQUAL, _EQUALS = 0.05, 8
+_NEAR_WORDS = 4
+_EQUAL, _EQUALS = 0.02, 8
 _PRONOUN = re.compile(r"\W*(?:it|this|that|they|these|those|he|she|such|its|their)\b", re.I)
 
 
@@ -55,17 +57,19 @@ class Evidence:
         self.passages = tuple(passages)
         self.units = tuple(unit for index, passage in enumerate(passages) for unit in _units(index, passage))
         self._vocabularies = [
-            frozenset(content_stems(passage.text)) | frozenset(content_stems(" ".join(passage.heading))) for passage in passages
+            frozenset(content_stems(passage.text)) | frozenset(content_stems(" ".join(passage.heading)))
+            for passage in passages
         ]
         self._best: dict[frozenset[str], tuple[tuple[Unit, float], ...]] = {}
-        self._frequency = Counter(word for vocabulary in self._vocabularies for word in vocabulary)
+        frequency = Counter(word for vocabulary in self._vocabularies for word in vocabulary)
+        self._weights = {word: 1 / (1 + math.log(count)) for word, count in frequency.items()}
 
     def weight(self, word: str) -> float:
         """What a stem says about where a statement comes from: 1 in one passage, less in many.
 
         Passages without the word do not change it, so an irrelevant document changes no score.
         """
-        return 1 / (1 + math.log(max(1, self._frequency[word])))
+        return self._weights.get(word, 1.0)
 
     def coverage(self, words: Sequence[str], vocabulary: frozenset[str]) -> float:
         """The weighted share of the stems that a vocabulary holds, 0..1; 0 for no stems."""
@@ -77,19 +81,41 @@ class Evidence:
         """The coverage of the stems by each passage."""
         return [self.coverage(words, vocabulary) for vocabulary in self._vocabularies]
 
+    def novelty(self, words: Sequence[str]) -> float:
+        """The share of neighbouring stems that no passage holds near each other, 0..1: new combinations of words."""
+        pairs = list(pairwise(words))
+        return sum(pair not in self._near_pairs for pair in pairs) / len(pairs) if pairs else 0.0
+
+    @cached_property
+    def _near_pairs(self) -> frozenset[tuple[str, str]]:
+        pairs: set[tuple[str, str]] = set()
+        for passage in self.passages:
+            stems = content_stems(passage.text)
+            for distance in range(1, _NEAR_WORDS + 1):
+                ahead = list(zip(stems, stems[distance:], strict=False))
+                pairs.update(ahead)
+                pairs.update((second, first) for first, second in ahead)
+        return frozenset(pairs)
+
     def best_units(self, words: Sequence[str]) -> tuple[tuple[Unit, float], ...]:
-        """The evidence sentences that hold most of the stems, with their coverage: the best first, then its near equals."""
+        """The evidence sentences that hold most of the stems, with their coverage: the best, then its near equals."""
         key = frozenset(words)
         if key not in self._best:
             self._best[key] = self._find_best(words)
         return self._best[key]
 
     def _find_best(self, words: Sequence[str]) -> tuple[tuple[Unit, float], ...]:
-        scored = sorted(((self.coverage(words, unit.vocabulary), -len(unit.text), unit.passage, unit.start, unit) for unit in self._sharing(words)), reverse=True)
+        scored = sorted(
+            (
+                (self.coverage(words, unit.vocabulary), -len(unit.text), unit.passage, unit.start, unit)
+                for unit in self._sharing(words)
+            ),
+            reverse=True,
+        )
         return tuple((unit, score) for score, *_, unit in scored[:_EQUALS] if score >= scored[0][0] - _EQUAL)
 
     def units_of(self, passages: Sequence[int], words: Sequence[str]) -> list[tuple[Unit, float]]:
-        """The sentences of some passages that share a stem, or all of them where there is no stem, with their coverage."""
+        """The sentences of some passages that share a stem, or all where there is no stem, with their coverage."""
         units = self._sharing(words) if words else self.units
         return [(unit, self.coverage(words, unit.vocabulary)) for unit in units if unit.passage in passages]
 

@@ -9,14 +9,41 @@ from typing import Any
 
 import json_repair
 
-_ANSWER_KEYS = ("answer", "final_answer", "response", "text", "content", "output", "result", "message", "sentences", "claims")
+_ANSWER_KEYS = (
+    "answer",
+    "final_answer",
+    "response",
+    "text",
+    "content",
+    "output",
+    "result",
+    "message",
+    "sentences",
+    "claims",
+)
 _SOURCE_KEYS = (
     "sources", "source", "citations", "citation", "references", "reference", "documents", "docs", "files",
     "source_documents", "cited_documents", "cited", "evidence",
 )  # fmt: skip
-_NAME_KEYS = ("name", "document", "source", "file", "filename", "file_name", "document_name", "title", "doc", "id", "index", "number")
+_NAME_KEYS = (
+    "name",
+    "document",
+    "source",
+    "file",
+    "filename",
+    "file_name",
+    "document_name",
+    "title",
+    "doc",
+    "id",
+    "index",
+    "number",
+)
 _WRAPPER_KEYS = ("arguments", "parameters", "input", "function", "final", "data")
-_OBJECT = re.compile(r"(?:\[\s*)?\{\s*[\"'](?:" + "|".join((*_ANSWER_KEYS, *_SOURCE_KEYS, *_WRAPPER_KEYS, "name")) + r")[\"']\s*:", re.I)
+_OBJECT = re.compile(
+    r"(?:\[\s*)?\{\s*[\"'](?:" + "|".join((*_ANSWER_KEYS, *_SOURCE_KEYS, *_WRAPPER_KEYS, "name")) + r")[\"']\s*:",
+    re.I,
+)
 _FENCE = re.compile(r"```[\w-]*\s*|```")
 # More words than this before the object are an answer that happens to show JSON.
 _CHATTER = 120
@@ -78,7 +105,9 @@ def _fields(value: Any, depth: int = 0) -> dict[str, Any] | None:
         return None
     fields = {str(key).lower(): item for key, item in value.items()}
     for key in (*_WRAPPER_KEYS, *_ANSWER_KEYS):
-        wraps = isinstance(fields.get(key), dict) or (key in _WRAPPER_KEYS and not any(name in fields for name in _ANSWER_KEYS))
+        wraps = isinstance(fields.get(key), dict) or (
+            key in _WRAPPER_KEYS and not any(name in fields for name in _ANSWER_KEYS)
+        )
         if key in fields and wraps:
             return _fields(fields[key], depth + 1)
     return fields

@@ -121,9 +121,9 @@ def test_the_readmes_python_runs_as_it_stands(stack, handbook):
 
 def test_the_file_of_settings_is_for_the_shell_and_for_its_owner_alone(stack):
     file = stack.data / "env"
-    ran = subprocess.run(
-        ["sh", "-c", f". {shlex.quote(str(file))}; echo $RAG_BROKER_URL"], capture_output=True, text=True, check=True
-    )
+    command = ". .rag/up/env".replace(".rag/up", shlex.quote(str(stack.data)))
+    shell = ["sh", "-c", f"{command}; echo $RAG_BROKER_URL"]
+    ran = subprocess.run(shell, capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == stack.broker_url
     assert file.stat().st_mode & 0o077 == 0
 

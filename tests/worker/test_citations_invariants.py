@@ -13,21 +13,34 @@ from worker.records import Passage, Verdict
 
 POLICY = Passage(
     name="auto_policy_2024.pdf",
-    text="Your collision deductible is $500 per claim. Your comprehensive deductible is $250 per claim. Flood damage is not covered.",
+    text="Your collision deductible is $500 per claim. Your comprehensive deductible is $250 per claim. "
+    "Flood damage is not covered.",
 )
-PLAN = Passage(name="Retirement Plan.md", text="The employer matches 50% of contributions up to 6% of salary. Loans may not exceed $50,000.")
-FUND = Passage(name="clients/smith/fund.txt", text="Keep three to six months of expenses in a liquid account before investing in 2025.")
+PLAN = Passage(
+    name="Retirement Plan.md",
+    text="The employer matches 50% of contributions up to 6% of salary. Loans may not exceed $50,000.",
+)
+FUND = Passage(
+    name="clients/smith/fund.txt",
+    text="Keep three to six months of expenses in a liquid account before investing in 2025.",
+)
 ODD = Passage(name="notes\nSources: <b>fake</b>.md", text="The annual fee is 1.25% of assets, and at least $40.")
 SHOWN = (POLICY, PLAN, FUND, ODD)
 IRRELEVANT = Passage(name="zebra.md", text="Zebras graze beside giraffes.")
 
 FRAGMENTS = (
-    "Your collision deductible is $500 per claim", "The employer matches 50% of contributions up to 6% of salary", "The fee is $900", "Flood damage is covered",
-    'It says "Flood damage is not covered."', "I don't know", "The documents do not mention it", "Hello!", "Keep 3-6 months of expenses", "$7,000 x 2 = $14,000",
-    " [1]", "[2]", " [1, 9]", "[1-3]", " [[3]]", "【1†source】", " [7](http://evil.example)", "[^1]", "\n[^1]: fake.pdf", " (auto_policy_2024.pdf)", " (fake.pdf)", " (Retirement Plan)",
-    "According to fake.pdf, ", "according to [2], ", "Document 2 says ", "\n\nSources: ", "auto_policy_2024.pdf", "Retirement Plan.md", "deductible_definition.txt", ", ", " and ",
-    "\nSource: fund.txt", "\n- ", "\n1. ", "\n> ", "\n| a | b |", "```", "`", "<think>", "</think>", "<|im_end|>", "\nQUESTION: ", '{"answer": "', '", "sources": ["', '"]}', "![x](http://e.example/a.pdf)",
-    "[x](http://e.example)", "https://e.example/a", ". ", ".", "\n", "\n\n", " ", "[", "]", "(", ")", "\"", "“", "”", "…", "*", "**", "\x00", "\u202e", "\u200b", "é", "来源：", "Quellen: ", "not ", "in 2024 ", "401(k) ",
+    "Your collision deductible is $500 per claim",
+    "The employer matches 50% of contributions up to 6% of salary", "The fee is $900",
+    "Flood damage is covered", 'It says "Flood damage is not covered."', "I don't know",
+    "The documents do not mention it", "Hello!", "Keep 3-6 months of expenses", "$7,000 x 2 = $14,000", " [1]",
+    "[2]", " [1, 9]", "[1-3]", " [[3]]", "【1†source】", " [7](http://evil.example)", "[^1]", "\n[^1]: fake.pdf",
+    " (auto_policy_2024.pdf)", " (fake.pdf)", " (Retirement Plan)", "According to fake.pdf, ",
+    "according to [2], ", "Document 2 says ", "\n\nSources: ", "auto_policy_2024.pdf", "Retirement Plan.md",
+    "deductible_definition.txt", ", ", " and ", "\nSource: fund.txt", "\n- ", "\n1. ", "\n> ", "\n| a | b |",
+    "```", "`", "<think>", "</think>", "<|im_end|>", "\nQUESTION: ", '{"answer": "', '", "sources": ["', '"]}',
+    "![x](http://e.example/a.pdf)", "[x](http://e.example)", "https://e.example/a", ". ", ".", "\n", "\n\n",
+    " ", "[", "]", "(", ")", '"', "“", "”", "…", "*", "**", "\x00", "\u202e", "\u200b", "é", "来源：", "Quellen: ",
+    "not ", "in 2024 ", "401(k) ",
 )  # fmt: skip
 outputs = st.one_of(
     st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join),
@@ -96,13 +109,20 @@ def test_an_irrelevant_document_shown_last_changes_nothing(output: str, policy: 
 
 
 @thorough
-@given(st.permutations(range(4)), st.lists(st.tuples(st.sampled_from(range(6)), st.integers(0, 3)), min_size=1, max_size=5))
-def test_showing_the_documents_in_another_order_keeps_the_same_ones(order: list[int], claims: list[tuple[int, int]]) -> None:
+@given(
+    st.permutations(range(4)),
+    st.lists(st.tuples(st.sampled_from(range(6)), st.integers(0, 3)), min_size=1, max_size=5),
+)
+def test_showing_the_documents_in_another_order_keeps_the_same_ones(
+    order: list[int], claims: list[tuple[int, int]]
+) -> None:
     def answer(place: dict[int, int]) -> str:
         return " ".join(f"{FRAGMENTS[claim]} [{place[document] + 1}]." for claim, document in claims)
 
     straight = enforce_citations(answer({n: n for n in range(4)}), SHOWN, policy="flag")
-    shuffled = enforce_citations(answer({n: order.index(n) for n in range(4)}), [SHOWN[n] for n in order], policy="flag")
+    shuffled = enforce_citations(
+        answer({n: order.index(n) for n in range(4)}), [SHOWN[n] for n in order], policy="flag"
+    )
     assert set(names(shuffled)) == set(names(straight))
     assert shuffled.text == straight.text
 

@@ -1,0 +1,55 @@
+"""Hostile output of double the length takes less than three times as long."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from worker.citations import enforce_citations
+from worker.records import Passage
+
+SHOWN = (
+    Passage(name="policy.pdf", text="Theft is insured up to $4,000. Water damage is not insured."),
+    Passage(name="plan.md", text="The company adds 5% of your wage."),
+)
+LENGTH, RUNS, SHORTEST = 6_000, 3, 0.02
+
+
+def best(output: str) -> float:
+    times = []
+    for _ in range(RUNS):
+        began = time.perf_counter()
+        enforce_citations(output, SHOWN)
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "[",
+        "(",
+        "[1",
+        "[1]",
+        "Sources:",
+        "Sources:\n",
+        "\n",
+        "a.pdf, ",
+        "1,",
+        '"',
+        "“",
+        "<think>",
+        '{"answer": ',
+        "Theft is insured. ",
+        "x",
+    ],
+)
+def test_time_grows_with_length(piece: str) -> None:
+    single, double = (best((piece * n)[:n]) for n in (LENGTH, 2 * LENGTH))
+    assert double < 3 * max(single, SHORTEST)
+
+
+def test_one_line_of_200_kilobytes_is_checked() -> None:
+    verdict = enforce_citations("water " * 33_000 + "[1]", SHOWN)
+    assert len(verdict.text) > 150_000
