@@ -12,7 +12,7 @@ from worker.editing import Edit, apply_edits
 from worker.escaping import needs_escaping, printable_name
 from worker.markers import widen
 from worker.mentions import Mention
-from worker.naming import NAME_SHAPES, Shown, looks_like_a_name
+from worker.naming import NAME_SHAPES, looks_like_a_name
 from worker.prose import UNAVAILABLE
 from worker.reading import Reading, read
 from worker.records import Citation, CitedSource, DroppedCitation, Passage, Verdict
@@ -74,23 +74,22 @@ def enforce_citations(
     lists of texts; it may rescue a paraphrase, and never vouches for a figure.
     """
     grounds = Grounds(passages, question, similarity)
-    shown = Shown([p.name for p in passages], [p.text for p in passages])
     rounds: list[_Round] = []
-    current, listed = text, tuple(_structured(citation, shown, grounds) for citation in citations)
+    current, listed = text, tuple(_structured(citation, grounds) for citation in citations)
     while len(rounds) < _ROUNDS:
-        rounds.append(_round(current, listed, shown, grounds, strict=policy != "flag"))
+        rounds.append(_round(current, listed, grounds, strict=policy != "flag"))
         if len(rounds) > 1 and (rounds[-1].text, rounds[-1].kept) == (rounds[-2].text, rounds[-2].kept):
             return _verdict(text, rounds, grounds, policy)
         current, listed = rounds[-1].text, tuple(Mention(name, name) for name in rounds[-1].kept)
-    rounds.append(_round(REFUSAL, (), shown, grounds, strict=True))
+    rounds.append(_round(REFUSAL, (), grounds, strict=True))
     return _verdict(text, rounds, grounds, policy)
 
 
-def _structured(citation: Citation, shown: Shown, grounds: Grounds) -> Mention:
+def _structured(citation: Citation, grounds: Grounds) -> Mention:
     """A citation that came as structure is held to the same rules, and its quotation must be there."""
-    name, reason = shown.resolve(citation.name)
+    name, reason = grounds.shown.resolve(citation.name)
     if name is None and not citation.name and citation.passage is not None:
-        name, reason = shown.numbered(citation.passage + 1), "no_such_number"
+        name, reason = grounds.shown.numbered(citation.passage + 1), "no_such_number"
     if name and citation.quote and name not in grounds.quotes.holders(citation.quote):
         name, reason = None, "quote_unsupported"
     return Mention(citation.name, name, "" if name else reason)
@@ -99,8 +98,8 @@ def _structured(citation: Citation, shown: Shown, grounds: Grounds) -> Mention:
 # --- one round ---------------------------------------------------------------------------------
 
 
-def _round(text: str, listed: Sequence[Mention], shown: Shown, grounds: Grounds, *, strict: bool) -> _Round:
-    reading = read(text, shown, grounds.evidence.words)
+def _round(text: str, listed: Sequence[Mention], grounds: Grounds, *, strict: bool) -> _Round:
+    reading = read(text, grounds.shown, grounds.evidence.words)
     mentions = (*reading.mentions, *listed)
     body = _without_names(reading.text, [mention.string for mention in mentions if mention.name is None])
     statements = read_statements(body, grounds)

@@ -28,7 +28,6 @@ _SETS = (
     ("higher", "lower"),
     ("gain", "loss"),
     ("asset", "liability"),
-    ("assets", "liabilities"),
     ("minimum", "maximum"),
     ("lowest", "highest"),
     ("earliest", "latest"),
@@ -46,7 +45,7 @@ for _set in _SETS:
     for _word in _set:
         _BY_WORD.setdefault(_word, []).append(frozenset(_set))
 _FINDER = re.compile(
-    r"(?<![\w-])(?:" + "|".join(sorted(map(re.escape, _BY_WORD), key=len, reverse=True)) + r")(?![\w-])"
+    r"(?<![\w-])(?:" + "|".join(sorted(map(re.escape, _BY_WORD), key=len, reverse=True)) + r")(?=s?(?![\w-]))"
 )
 
 
@@ -55,8 +54,7 @@ def contrast(statement: str, evidence: str) -> tuple[str, str] | None:
 
     Evidence that holds the statement's own word as well speaks of both, and contradicts nothing.
     """
-    said = dict.fromkeys(_FINDER.findall(statement.lower()))
-    shown = dict.fromkeys(_FINDER.findall(evidence.lower()))
+    said, shown = _words(statement), _words(evidence)
     for word in said:
         if word in shown:
             continue
@@ -65,3 +63,8 @@ def contrast(statement: str, evidence: str) -> tuple[str, str] | None:
             if others and not group & set(said) & set(shown):
                 return word, others[0]
     return None
+
+
+def _words(text: str) -> dict[str, None]:
+    """The words of the sets in a text, in the singular, in order."""
+    return dict.fromkeys(_FINDER.findall(re.sub(r"(?<=[a-z])ies\b", "y", text.lower())))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from worker.mentions import Mention
 from worker.records import CitedSource
 from worker.statements import SUPPORTED, Clause, Grounds, Statement
-from worker.support import RELATIVE_FLOOR
+from worker.support import RELATIVE_FLOOR, Unit
 
 # Below this share of a clause's words and figures, even the best document shown does not carry it.
 _LEAST_CARRIED = 0.2
@@ -18,7 +18,7 @@ _QUOTED = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """A cited document with the reason why it is not listed, or the evidence for listing it."""
+    """A mention of a shown document, and why that document is not listed for it; "" where it is."""
 
     mention: Mention
     reason: str = ""
@@ -78,15 +78,9 @@ def _carries(name: str, statement: Statement, grounds: Grounds) -> bool:
 
 
 def _misattributes(name: str, statement: Statement, grounds: Grounds) -> bool:
-    return any(
-        check.support is not None and not _quoted_in(name, check.string, grounds)
-        for check in statement.quotes
-        if check.state == "verbatim"
-    )
-
-
-def _quoted_in(name: str, quotation: str, grounds: Grounds) -> bool:
-    return name in grounds.quotes.holders(quotation)
+    """A quotation of the statement stands in another document."""
+    quoted = [check.string for check in statement.quotes if check.state == "verbatim"]
+    return any(name not in grounds.quotes.holders(string) for string in quoted)
 
 
 def carries_clause(name: str, clause: Clause, grounds: Grounds) -> bool:
@@ -119,15 +113,16 @@ def cite(name: str, statements: Sequence[Statement], grounds: Grounds) -> CitedS
     for statement in statements:
         if statement.fault or statement.kind == "refusal":
             continue
-        for unit, coverage in grounds.evidence.units_of(
-            passages, [stem for clause in statement.clauses for stem in clause.stems]
-        ):
-            held = sum(
-                unit.passage == c.support.passage and unit.start <= c.support.start < unit.end
-                for c in statement.figures
-                if c.support
-            )
-            score = coverage + held / max(1, len(statement.figures))
+        stems = [stem for clause in statement.clauses for stem in clause.stems]
+        for unit, coverage in grounds.evidence.units_of(passages, stems):
+            score = coverage + _figures_held(unit, statement)
             if score > best[0]:
                 best = score, CitedSource(name, unit.text, unit.start, unit.end, unit.passage)
     return best[1]
+
+
+def _figures_held(unit: Unit, statement: Statement) -> float:
+    """The share of a statement's figures that were found in one evidence sentence."""
+    spans = [check.support for check in statement.figures if check.support]
+    held = sum(span.passage == unit.passage and unit.start <= span.start < unit.end for span in spans)
+    return held / max(1, len(statement.figures))

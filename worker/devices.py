@@ -12,6 +12,7 @@ from worker.errors import CollectionTooLarge, SettingError
 
 _MEMINFO: Final = Path("/proc/meminfo")
 _CGROUP: Final = Path("/sys/fs/cgroup")
+_NO_LIMIT: Final = 1 << 62
 
 
 def resolve(device: str) -> str:
@@ -57,10 +58,12 @@ def _free_on_machine() -> int:
 
 
 def _free_in_container() -> int:
-    """What the container's limit leaves; without bound where there is none."""
+    """What the container's limit leaves, cached files counted as free; without bound where there is no limit."""
     try:
         limit = (_CGROUP / "memory.max").read_text().strip()
         used = int((_CGROUP / "memory.current").read_text())
+        fields = dict(line.split() for line in (_CGROUP / "memory.stat").read_text().splitlines())
     except OSError:
-        return 1 << 62
-    return 1 << 62 if limit == "max" else int(limit) - used
+        return _NO_LIMIT
+    cached = int(fields["inactive_file"]) + int(fields["active_file"])
+    return _NO_LIMIT if limit == "max" else int(limit) - used + cached

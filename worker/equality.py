@@ -21,7 +21,8 @@ _UNIT_WORDS = {
     "week": re.compile(r"week", re.I),
     "day": re.compile(r"day|daily", re.I),
 }
-_RATIOS = (*map(Decimal, ("1", "100", "0.01", "12", "3", "4", "0.25")), 1 / Decimal(12), 1 / Decimal(3))
+_RATIOS = (*map(Decimal, ("1", "100", "0.01", "12", "3", "4", "0.25", "1000")), 1 / Decimal(12), 1 / Decimal(3))
+_THOUSANDTH = Decimal("0.001")
 _ROUNDING_ERROR = 20
 """A rounded value is off by a twentieth at most."""
 
@@ -45,6 +46,8 @@ def equal(figure: Figure, other: Figure, scales: Scales) -> bool:
         return False
     if figure.value == other.value or is_fraction(figure, other) or _same_time(figure, other):
         return True
+    if figure.step == _THOUSANDTH and figure.value * 1000 == other.value:
+        return True  # `7.000` with a point between the thousands
     return other.factor == 1 and any(figure.value == other.value * scale for scale in scales)
 
 

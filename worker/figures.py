@@ -67,7 +67,7 @@ def _echo(check: FigureCheck, figure: Figure, said: Binding, ledger: Ledger) -> 
         return replace(check, state="question", reason="repeated")
     if figure.kind != "year" and _SUPPOSED.search(said.before):
         return replace(check, state="question", reason="condition")
-    return replace(check, reason="date" if figure.kind == "year" else "echo")
+    return replace(check, reason="echo")
 
 
 # --- support -----------------------------------------------------------------------------------
@@ -147,16 +147,18 @@ def _stands_elsewhere(entry: Entry, said: Binding, ledger: Ledger) -> bool:
 
 
 def _apply(working: Working, figures: Sequence[Figure], checks: list[FigureCheck]) -> None:
-    """A shown sum decides about its result, and excuses the constants in it."""
-    stand = [_stands(figures[operand], checks[operand]) for operand in working.operands]
+    """A shown sum decides about its result, and excuses its constants, wherever the sentence repeats them."""
+    standing = [operand for operand in working.operands if _stands(figures[operand], checks[operand])]
     result = checks[working.result]
-    right = working.correct and all(stand)
+    right = working.correct and len(standing) == len(working.operands)
     if result.state not in ("verified", "rounded") or not working.correct:
         wrong = replace(result, state="unsupported", reason="arithmetic", support=None)
         checks[working.result] = replace(wrong, state="computed", reason="") if right else wrong
-    for operand, stands in zip(working.operands, stand, strict=True):
-        if stands and checks[operand].state == "unsupported":
-            checks[operand] = replace(checks[operand], state="question", reason="operand")
+    used = {figures[operand].value for operand in standing}
+    for place, (figure, check) in enumerate(zip(figures, checks, strict=True)):
+        repeats = figure.value in used and (right or place in standing)
+        if repeats and check.state == "unsupported" and check.reason != "arithmetic":
+            checks[place] = replace(check, state="question", reason="operand")
 
 
 def _stands(figure: Figure, check: FigureCheck) -> bool:

@@ -25,7 +25,7 @@ _NEGATION = re.compile(
     re.I,
 )
 _BOUND_NEGATION = re.compile(
-    r"\b(?:no|not) (?:more|less|fewer|later|earlier) than\b|\bnot only\b|\bwhether or not\b|"
+    r"\b(?:no|not) (?:more|less|fewer|later|earlier) than\b|\bnot only\b|, (?:and )?not [$€£]?\d|\bwhether or not\b|"
     r"\bnot exceed(?:ing)?\b|\bif not\b",
     re.I,
 )

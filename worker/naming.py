@@ -119,6 +119,16 @@ class Shown:
     def _inside_texts(self, key: str) -> bool:
         return any(key in fold(text)[0] for text in self._texts)
 
+    def without_names(self, text: str) -> str:
+        """The text with spaces where a file name stands: the words of a name are no words of the sentence."""
+        parts: list[str] = []
+        position = 0
+        for found in self.find(text):
+            if found.whole or "_" in text[found.start : found.end]:
+                parts += (text[position : found.start], " " * (found.end - found.start))
+                position = found.end
+        return "".join((*parts, text[position:]))
+
     def holds(self, string: str) -> bool:
         """Whether a string stands in the text of a shown document, as it is."""
         return bool(string) and any(string in text for text in self._texts)

@@ -37,7 +37,7 @@ _WORDED = re.compile(
 )
 _CAPITALISED = re.compile(r"(?:(?<=[a-z][ \t])(?:[A-Z][\w'&-]*[ \t]+|\d{4}[ \t]+){1,4})$")
 _FENCE = re.compile(r"^[ \t]*(```|~~~)(?:.*?(?P<closed>^[ \t]*\1)|.*?(?=\n\nSources: )|.*)", re.S | re.M)
-_INLINE_CODE = re.compile(r"```[^`\n]+```|`([^`\n]+)`|\\\[.*?\\\]", re.S)
+_INLINE_CODE = re.compile(r"```[^`\n]+```|`([^`\n]+)`|\\\[.{0,2000}?\\\]", re.S)
 _WINDOW = 120
 
 

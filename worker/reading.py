@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from worker.debris import strip_debris
-from worker.editing import Edit, apply_edits
+from worker.editing import Edit, Edited, apply_edits
 from worker.listings import Listing, find_listings
 from worker.markers import find_markers, widen
 from worker.mentions import Findings, Mention
@@ -61,8 +62,8 @@ def _abandoned(tail: str, shown: Shown, words: frozenset[str]) -> list[Mention]:
     return [Mention(mention.string, None, mention.reason or "abandoned") for mention in mentions]
 
 
-def _mention(pointer: Pointer, position: int | None = None) -> Mention:
-    return Mention(pointer.string, pointer.name, "" if pointer.name else pointer.reason, position)
+def _mention(pointer: Pointer) -> Mention:
+    return Mention(pointer.string, pointer.name, "" if pointer.name else pointer.reason)
 
 
 def _body(text: str, shown: Shown, words: frozenset[str]) -> tuple[str, list[Mention], bool, bool]:
@@ -80,18 +81,23 @@ def _body(text: str, shown: Shown, words: frozenset[str]) -> tuple[str, list[Men
     if not re.search(r"\w", edited.text) and not listings and re.fullmatch(r"[\s\d\[\],.]+", text):
         return text.strip(), [], False, False  # the number in brackets is the answer
     cut_off = cut_off or any(_is_cut_off(listing, text, shown) for listing in listings)
-    tidied = apply_edits(
-        edited.text,
-        [Edit(m.start(), m.end(), "\n\n" if "\n" in m[0] else "") for m in _TRAILING.finditer(edited.text)],
-    )
-    tidied_text = _CONTROL.sub("", tidied.text)
-    lead = len(tidied_text) - len(tidied_text.lstrip())
-    mentions = sorted(findings.mentions, key=_order)
-    moved = [
-        replace(m, position=None if m.position is None else max(0, tidied.moved(edited.moved(m.position)) - lead))
-        for m in mentions
-    ]
-    return tidied_text.strip(), moved, bool(listings), cut_off
+    body, mentions = _tidied(edited, sorted(findings.mentions, key=_order))
+    return body, mentions, bool(listings), cut_off
+
+
+def _tidied(edited: Edited, mentions: Iterable[Mention]) -> tuple[str, list[Mention]]:
+    """The text without the space and the control characters left over, and the mentions at their new places."""
+    spaces = [Edit(*m.span(), "\n\n" if "\n" in m[0] else "") for m in _TRAILING.finditer(edited.text)]
+    tidied = apply_edits(edited.text, spaces)
+    text = _CONTROL.sub("", tidied.text)
+    lead = len(text) - len(text.lstrip())
+
+    def placed(mention: Mention) -> Mention:
+        if mention.position is None:
+            return mention
+        return replace(mention, position=max(0, tidied.moved(edited.moved(mention.position)) - lead))
+
+    return text.strip(), [placed(mention) for mention in mentions]
 
 
 def _order(mention: Mention) -> tuple[bool, bool, int]:

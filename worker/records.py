@@ -117,7 +117,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class CitedSource:
-    """A document that was shown, was cited and carries the statement."""
+    """A document that was shown and carries the statement; in `Verdict.sources` the model cited it as well."""
 
     name: str
     quote: str = ""
@@ -138,7 +138,7 @@ class DroppedCitation:
     reason: str
     """A word of `worker.citations.REASONS`."""
     position: int
-    """Where the string begins in the model's output."""
+    """Where the string begins in the model's output; -1 where it stands there only escaped, as in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,9 @@ class FigureCheck:
     """Position in the answer's text; -1 where its sentence was removed."""
     end: int
     state: Literal["verified", "rounded", "computed", "question", "unsupported"]
+    """`question`: the user's own figure, a constant of a shown sum, or a term such as `401(k)`; no support."""
     reason: str = ""
+    """Why it is unsupported: `number`, `unit`, `sign`, `date`, `scope`, `misplaced`, `arithmetic`, `echo`."""
     support: Span | None = None
 
 

@@ -22,7 +22,10 @@ _MATERIAL = (
     r"files?|evidence|references?|"
     r"contents?|snippets?|paragraphs?|search results?|documentation|knowledge base)"
 )
-_PAPER = r"(?:policy|policies|plans?|filings?|reports?|statements?|pages?|tables?|guides?|records?|letters?|neither|it|they)"
+_PAPER = (
+    r"(?:policy|policies|plans?|filings?|reports?|statements?|pages?|tables?|guides?|records?|letters?|"
+    r"neither|it|they)"
+)
 _TELL = (
     r"(?:mention|specify|state|say|discuss|address|disclose|describe|indicate|explain|reveal|clarify|refer|speak|talk|"
     r"tell|answer)(?:s|ed)?"

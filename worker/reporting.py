@@ -87,7 +87,7 @@ def _own_flags(statement: Statement) -> Iterator[str]:
     for check in statement.figures:
         if check.state == "unsupported":
             yield _FIGURE_FLAGS[check.reason].format(check.string)
-        if check.reason in ("echo", "unit_inferred"):
+        if check.reason == "unit_inferred" or (check.reason == "echo" and check.state == "unsupported"):
             yield {"echo": "echoes_question", "unit_inferred": "unit_inferred"}[check.reason]
         if check.state in ("rounded", "computed"):
             yield f"{check.state}:{check.string}"

@@ -34,12 +34,19 @@ class Matrix:
     On a CPU a first pass over int8 codes reads a quarter of the bytes and proves most rows to be out of the running
     (see `quantized`). A GPU reads the float32 rows faster than a question is embedded, so it goes without codes.
     Either way the rows that are left are scored in float64, so the answer does not depend on how they were found.
+
+    Args:
+        dimension: numbers a vector.
+        device: `cpu` or `cuda`.
+        room: rows to make room for at once.
+        two_pass: whether to keep codes; None for where they pay.
     """
 
-    def __init__(self, dimension: int, device: str, room: int = 0) -> None:
+    def __init__(self, dimension: int, device: str, room: int = 0, *, two_pass: bool | None = None) -> None:
         self.size = 0
         self._device = device
-        two_pass = self.has_codes(dimension, device)
+        if two_pass is None:
+            two_pass = self.has_codes(dimension, device)
         room += -room % BLOCK
         self._vectors = torch.zeros((room, dimension), dtype=torch.float32, device=device)
         self._codes = BlockCodes(room, dimension) if two_pass else None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from worker.figures import check_figures
 from worker.flips import find_flips
 from worker.ledger import Ledger
+from worker.naming import Shown
 from worker.numerals import Figure, read_figures
 from worker.quotes import QuoteIndex, check_quotes
 from worker.records import FigureCheck, Passage, QuoteCheck
@@ -35,6 +36,7 @@ class Grounds:
     def __init__(self, passages: Sequence[Passage], question: str = "", similarity: Similarity | None = None) -> None:
         self.passages = tuple(passages)
         self.question = question
+        self.shown = Shown([passage.name for passage in passages], [passage.text for passage in passages])
         self.evidence = Evidence(passages)
         self.ledger = Ledger(self.evidence)
         self.quotes = QuoteIndex.of(passages)
@@ -112,11 +114,13 @@ def read_statements(text: str, grounds: Grounds) -> tuple[Statement, ...]:
 
 def _read(text: str, grounds: Grounds) -> tuple[Statement, ...]:
     quotes = check_quotes(text, grounds.quotes, grounds.question)
+    plain = grounds.shown.without_names(text)
     ends, starts = [check.end for check in quotes], [check.start for check in quotes]
     statements: list[Statement] = []
     for start, end in split_sentences(text):
         own = quotes[bisect_right(ends, start) : bisect_left(starts, end)]
-        statements.append(_statement(text, (start, end), grounds, tuple(own)))
+        statement = _statement(plain, (start, end), grounds, tuple(own))
+        statements.append(replace(statement, text=text[start:end]))
     return tuple(statements)
 
 
@@ -128,6 +132,8 @@ def _statement(text: str, sentence: Offsets, grounds: Grounds, quotes: tuple[Quo
     best = grounds.evidence.best_units(stems)
     unit, coverage = best[0] if best else (None, 0.0)
     kind = _kind(words, stems, figures, grounds)
+    if kind == "refusal":  # it may repeat what was asked
+        figures = tuple(replace(check, state="question") if check.reason == "echo" else check for check in figures)
     support = coverage if kind == "claim" else 0.0
     if kind == "claim" and support < SUPPORTED and grounds.similarity:
         unit, support = _rescued(words, unit, support, grounds)

@@ -13,7 +13,7 @@ SHOWN = (
     Passage(name="policy.pdf", text="Theft is insured up to $4,000. Water damage is not insured."),
     Passage(name="plan.md", text="The company adds 5% of your wage."),
 )
-LENGTH, RUNS, SHORTEST = 6_000, 3, 0.02
+LENGTH, RUNS, SHORTEST = 8_000, 4, 0.05
 
 
 def best(output: str) -> float:

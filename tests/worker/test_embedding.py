@@ -124,11 +124,6 @@ def test_a_model_with_broken_weights_gives_an_error_and_no_vectors(tmp_path: Pat
         Embedder(model, device="cpu").embed_query("tax")
 
 
-def test_cuda_is_never_replaced_by_the_cpu_in_silence():
-    with pytest.raises(SettingError, match="sees no CUDA device"):
-        Embedder(device="cuda")
-
-
 @pytest.mark.parametrize("setting", [{"device": "tpu"}, {"dtype": "int3"}])
 def test_an_unknown_setting_is_refused_by_its_name(setting: dict[str, str]):
     with pytest.raises(SettingError, match=next(iter(setting.values()))):

@@ -13,7 +13,7 @@ import redis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from worker.errors import CollectionTooLarge, SettingError, StoreUnavailable, UnknownCollection, VectorRefused
+from worker.errors import CollectionTooLarge, StoreUnavailable, UnknownCollection, VectorRefused
 from worker.index import Filter, Index
 from worker.records import Chunk, Hit
 from worker.store import DocumentInfo, Store
@@ -108,13 +108,6 @@ def test_a_query_that_is_no_vector_of_the_collection_is_refused(store: Store, in
     put(store, "a.txt", random_units(1, seed=4))
     with pytest.raises(VectorRefused):
         index.search("c", bad, k=1)
-
-
-def test_cuda_is_never_replaced_by_the_cpu_in_silence(store: Store):
-    with pytest.raises(SettingError, match="sees no CUDA device"):
-        Index(store, device="cuda")
-    with pytest.raises(SettingError, match="unknown device 'gpu'"):
-        Index(store, device="gpu")
 
 
 def test_what_is_in_memory_is_not_used_while_the_store_is_away(store: Store):

@@ -8,9 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from worker import search_kernel
 from worker.errors import CollectionTooLarge
-from worker.quantized import int8_pays
 from worker.search_kernel import Matrix
 
 DIMENSION = 48
@@ -30,8 +28,8 @@ def clustered_units(count: int, seed: int) -> np.ndarray:
     return units(centres[rng.integers(0, len(centres), count)] + 0.3 * rng.standard_normal((count, DIMENSION)))
 
 
-def filled(vectors: np.ndarray) -> Matrix:
-    matrix = Matrix(vectors.shape[1], "cpu")
+def filled(vectors: np.ndarray, *, two_pass: bool = True) -> Matrix:
+    matrix = Matrix(vectors.shape[1], "cpu", two_pass=two_pass)
     matrix.resize(len(vectors))
     matrix.write(np.arange(len(vectors)), vectors)
     return matrix
@@ -51,23 +49,18 @@ def assert_exact(
         np.testing.assert_allclose(scores, line[np.searchsorted(rows, found)], rtol=0, atol=1e-12)
 
 
-def test_this_machine_multiplies_int8_right_and_faster():
-    """Where it does not, the plain path is taken, and the tests below that want two passes prove nothing."""
-    assert int8_pays(384)
-
-
 @pytest.mark.parametrize("count", [1, 31, 32, 33, 4095, 4096, 40_000])
 @pytest.mark.parametrize("queries", [1, 5, 70])
-def test_the_best_rows_are_those_of_brute_force_at_any_size(count: int, queries: int):
+@pytest.mark.parametrize("two_pass", [True, False])
+def test_the_best_rows_are_those_of_brute_force_at_any_size(count: int, queries: int, two_pass: bool):
     vectors = clustered_units(count, seed=count)
-    assert_exact(filled(vectors), vectors, clustered_units(queries, seed=queries), k=10)
+    assert_exact(filled(vectors, two_pass=two_pass), vectors, clustered_units(queries, seed=queries), k=10)
 
 
-def test_both_paths_give_the_same_bits(monkeypatch: pytest.MonkeyPatch):
+def test_both_paths_give_the_same_bits():
     vectors, queries = clustered_units(9_000, seed=1), random_units(40, seed=2)
-    two_passes = filled(vectors).best(queries, 10)
-    monkeypatch.setattr(search_kernel, "int8_pays", lambda dimension: False)
-    for (rows, scores), (plain_rows, plain_scores) in zip(two_passes, filled(vectors).best(queries, 10), strict=True):
+    two_passes, plain = (filled(vectors, two_pass=two_pass).best(queries, 10) for two_pass in (True, False))
+    for (rows, scores), (plain_rows, plain_scores) in zip(two_passes, plain, strict=True):
         order, plain_order = np.argsort(rows), np.argsort(plain_rows)
         assert rows[order].tolist() == plain_rows[plain_order].tolist()
         assert scores[order].tolist() == plain_scores[plain_order].tolist()
@@ -114,10 +107,12 @@ def test_rows_that_are_all_near_one_another_stay_exact():
 
 
 @pytest.mark.parametrize("share", [0.0, 0.0005, 0.3, 0.999])
-def test_rows_that_may_not_answer_never_do(share: float):
+@pytest.mark.parametrize("two_pass", [True, False])
+def test_rows_that_may_not_answer_never_do(share: float, two_pass: bool):
     vectors = clustered_units(9_000, seed=10)
     allowed = np.random.default_rng(11).random(9_000) < share
-    assert_exact(filled(vectors), vectors, random_units(5, seed=12), k=10, allowed=allowed)
+    matrix = filled(vectors, two_pass=two_pass)
+    assert_exact(matrix, vectors, random_units(5, seed=12), k=10, allowed=allowed)
 
 
 @pytest.mark.parametrize("dimension", [1, 7, 100, 384, 1025])
@@ -137,7 +132,7 @@ def test_any_number_of_best_rows_may_be_asked_for(k: int):
 def test_growing_shrinking_and_overwriting_leave_no_trace(seed: int, steps: list[int]):
     """A mirror in numpy gets the same changes; sizes cross the limit between the two paths both ways."""
     rng = np.random.default_rng(seed)
-    matrix, mirror = Matrix(DIMENSION, "cpu"), np.empty((0, DIMENSION), np.float32)
+    matrix, mirror = Matrix(DIMENSION, "cpu", two_pass=True), np.empty((0, DIMENSION), np.float32)
     for step in steps:
         size = max(0, len(mirror) + step)
         fresh = np.arange(len(mirror), size)
