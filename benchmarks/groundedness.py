@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.tabulating import show, write
+from worker.citations.refusals import refuses
+from worker.citations.sentences import split_sentences
+from worker.citations.statements import WEAKLY_GROUNDED, Grounds, read_statements, ungrounded
 from worker.records import Passage
-from worker.refusals import refuses
-from worker.sentences import split_sentences
-from worker.statements import WEAKLY_GROUNDED, Grounds, read_statements, ungrounded
 
 Row = dict[str, Any]
 TARGET_FALSE_ALARMS = 0.05

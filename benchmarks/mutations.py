@@ -23,10 +23,10 @@ from pathlib import Path
 from benchmarks.tabulating import show, write
 from worker.chunking import chunk_document
 from worker.citations import enforce_citations
+from worker.citations.numerals import read_figures
+from worker.citations.sentences import split_sentences
 from worker.documents import read_document
-from worker.numerals import read_figures
 from worker.records import Passage, Verdict
-from worker.sentences import split_sentences
 
 SHOWN, A_SET, TOKENS = 6, 250, 250
 KINDS = ("digit", "unit", "year", "negation", "name", "quote")

@@ -8,7 +8,6 @@ import numpy as np
 
 from worker.records import Hit, Passage
 
-
 # Below this cosine a passage is about something else. Settings may override it.
 MIN_SCORE = 0.25
 

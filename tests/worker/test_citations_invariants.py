@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from worker.citations import REASONS, enforce_citations
-from worker.naming import looks_like_a_name
+from worker.citations.naming import looks_like_a_name
 from worker.records import Passage, Verdict
 
 POLICY = Passage(

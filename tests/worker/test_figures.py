@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.figures import check_figures
-from worker.ledger import Ledger
-from worker.numerals import read_figures
+from worker.citations.figures import check_figures
+from worker.citations.ledger import Ledger
+from worker.citations.numerals import read_figures
+from worker.citations.support import Evidence
 from worker.records import FigureCheck, Passage
-from worker.support import Evidence
 
 
 def check(statement: str, evidence: str, question: str = "", heading: tuple[str, ...] = ()) -> list[FigureCheck]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.quotes import QuoteIndex, check_quotes
+from worker.citations.quotes import QuoteIndex, check_quotes
 from worker.records import Passage, QuoteCheck
 
 TEXT = "Water damage is not insured. Theft is insured up to $4,000 for each loss. Claims are paid with-\nin\n30 days."

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.refusals import is_refusal, is_small_talk, refuses
-from worker.sentences import split_sentences
+from worker.citations.refusals import is_refusal, is_small_talk, refuses
+from worker.citations.sentences import split_sentences
 
 
 @pytest.mark.parametrize(

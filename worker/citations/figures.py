@@ -6,15 +6,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from worker.arithmetic import Working, shown_workings
-from worker.binding import Binding, bind, years_of
-from worker.contrasts import contrast
-from worker.equality import is_fraction, same_key, same_value, units_agree
-from worker.ledger import Entry, Ledger
-from worker.numerals import Figure, read_figures
+from worker.citations.arithmetic import Working, shown_workings
+from worker.citations.binding import Binding, bind, years_of
+from worker.citations.contrasts import contrast
+from worker.citations.equality import is_fraction, same_key, same_value, units_agree
+from worker.citations.ledger import Entry, Ledger
+from worker.citations.numerals import Figure, read_figures
+from worker.citations.sentences import Offsets
+from worker.citations.wording import content_stems
 from worker.records import FigureCheck
-from worker.sentences import Offsets
-from worker.wording import content_stems
 
 _SMALL_OPERAND = 12
 _COMMON_OPERANDS = frozenset((24, 26, 52, 100, 360, 365, 1000))

@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from worker.numerals import Figure
-from worker.sentences import Offsets, split_clauses
+from worker.citations.numerals import Figure
+from worker.citations.sentences import Offsets, split_clauses
 
 _NEAR = 300
 """Characters: of a clause too long to be one, only what is this near to a figure binds it."""

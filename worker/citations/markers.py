@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from worker.mentions import Findings, Mention
-from worker.naming import EXTENSIONS, FILE_NAME, URL, Shown, looks_like_a_name
-from worker.pointers import LEAD_IN, WORDS, Pointer, read_list, read_numbers
+from worker.citations.mentions import Findings, Mention
+from worker.citations.naming import EXTENSIONS, FILE_NAME, URL, Shown, looks_like_a_name
+from worker.citations.pointers import LEAD_IN, WORDS, Pointer, read_list, read_numbers
 
 _PAIRS = {"[": "]", "(": ")", "【": "】", "［": "］", "〔": "〕"}
 _SQUARE = "[【［〔"

@@ -7,17 +7,17 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from worker.figures import check_figures
-from worker.flips import find_flips
-from worker.ledger import Ledger
-from worker.naming import Shown
-from worker.numerals import Figure, read_figures
-from worker.quotes import QuoteIndex, check_quotes
+from worker.citations.figures import check_figures
+from worker.citations.flips import find_flips
+from worker.citations.ledger import Ledger
+from worker.citations.naming import Shown
+from worker.citations.numerals import Figure, read_figures
+from worker.citations.quotes import QuoteIndex, check_quotes
+from worker.citations.refusals import is_deflection, is_refusal, is_small_talk
+from worker.citations.sentences import Offsets, split_clauses, split_sentences
+from worker.citations.support import Evidence, Unit
+from worker.citations.wording import content_stems, is_english
 from worker.records import FigureCheck, Passage, QuoteCheck
-from worker.refusals import is_deflection, is_refusal, is_small_talk
-from worker.sentences import Offsets, split_clauses, split_sentences
-from worker.support import Evidence, Unit
-from worker.wording import content_stems, is_english
 
 Similarity = Callable[[Sequence[str], Sequence[str]], Sequence[Sequence[float]]]
 

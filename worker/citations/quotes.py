@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from worker.citations.wording import FUNCTION_WORDS
 from worker.records import Passage, QuoteCheck, Span
-from worker.wording import FUNCTION_WORDS
 
 # Shorter runs between quotation marks are terms and scare quotes, and claim no wording.
 _LEAST_CHARACTERS, _LEAST_WORDS = 12, 3

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from worker.markers import widen
-from worker.mentions import Findings, Mention
-from worker.naming import FILE_NAME, URL, Shown, looks_like_a_name
-from worker.pointers import LEAD_IN, read_numbers
+from worker.citations.markers import widen
+from worker.citations.mentions import Findings, Mention
+from worker.citations.naming import FILE_NAME, URL, Shown, looks_like_a_name
+from worker.citations.pointers import LEAD_IN, read_numbers
 
 UNAVAILABLE = "an unavailable document"
 """What stands where a name stood that was never shown."""

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from worker.naming import Shown, looks_like_a_name
-from worker.pointers import Pointer, read_list
+from worker.citations.naming import Shown, looks_like_a_name
+from worker.citations.pointers import Pointer, read_list
 
 _LABELS = (
     r"(?:source|cited|supporting|reference)[ \t]+(?:documents?|files?|materials?)|sources?(?:[ \t]+(?:used|"

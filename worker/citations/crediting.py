@@ -6,10 +6,10 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from worker.mentions import Mention
+from worker.citations.mentions import Mention
+from worker.citations.statements import SUPPORTED, Clause, Grounds, Statement
+from worker.citations.support import RELATIVE_FLOOR, Unit
 from worker.records import CitedSource
-from worker.statements import SUPPORTED, Clause, Grounds, Statement
-from worker.support import RELATIVE_FLOOR, Unit
 
 # Below this share of a clause's words and figures, even the best document shown does not carry it.
 _LEAST_CARRIED = 0.2

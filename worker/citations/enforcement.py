@@ -7,18 +7,26 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from worker.crediting import carries_clause, cite, credit
-from worker.editing import Edit, apply_edits
-from worker.escaping import needs_escaping, printable_name
-from worker.markers import widen
-from worker.mentions import Mention
-from worker.naming import NAME_SHAPES, looks_like_a_name
-from worker.prose import UNAVAILABLE
-from worker.reading import Reading, read
+from worker.citations.crediting import carries_clause, cite, credit
+from worker.citations.editing import Edit, apply_edits
+from worker.citations.escaping import needs_escaping, printable_name
+from worker.citations.markers import widen
+from worker.citations.mentions import Mention
+from worker.citations.naming import NAME_SHAPES, looks_like_a_name
+from worker.citations.prose import UNAVAILABLE
+from worker.citations.reading import Reading, read
+from worker.citations.refusals import is_deflection, is_small_talk, refuses
+from worker.citations.reporting import report_figures, report_flags, report_quotes, report_sentences
+from worker.citations.statements import (
+    SUPPORTED,
+    WEAKLY_GROUNDED,
+    Grounds,
+    Similarity,
+    Statement,
+    read_statements,
+    ungrounded,
+)
 from worker.records import Citation, CitedSource, DroppedCitation, Passage, Verdict
-from worker.refusals import is_deflection, is_small_talk, refuses
-from worker.reporting import report_figures, report_flags, report_quotes, report_sentences
-from worker.statements import SUPPORTED, WEAKLY_GROUNDED, Grounds, Similarity, Statement, read_statements, ungrounded
 
 REFUSAL = "I don't have an answer for you."
 """What takes the place of an answer of which nothing is left."""

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from worker.escaping import printable_name
+from worker.citations.escaping import printable_name
 
 EXTENSIONS = (
     "pdf|md|txt|docx?|xlsx?|pptx?|csv|tsv|html?|json|xml|ya?ml|eml|msg|rtf|odt|ods|odp|epub|log|tex|rst|"

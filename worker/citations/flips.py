@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
-from worker.contrasts import contrast
-from worker.numerals import read_figures
-from worker.support import Unit
-from worker.wording import content_stems, words
+from worker.citations.contrasts import contrast
+from worker.citations.numerals import read_figures
+from worker.citations.support import Unit
+from worker.citations.wording import content_stems, words
 
 # Below this share of shared words the two sentences say too little of the same for a difference to mean anything.
 LEAST_COVERAGE = 0.6

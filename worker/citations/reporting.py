@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from worker.mentions import Mention
+from worker.citations.mentions import Mention
+from worker.citations.statements import PARTLY, SUPPORTED, Grounds, Statement
 from worker.records import FigureCheck, QuoteCheck, SentenceCheck
-from worker.statements import PARTLY, SUPPORTED, Grounds, Statement
 
 State = Literal["supported", "partly", "unsupported", "refusal", "removed", "no_claim"]
 

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from worker.debris import strip_debris
-from worker.editing import Edit, Edited, apply_edits
-from worker.listings import Listing, find_listings
-from worker.markers import find_markers, widen
-from worker.mentions import Findings, Mention
-from worker.naming import Shown
-from worker.pointers import Pointer, read_list, read_numbers
-from worker.prose import code_spans, find_bracketed_numbers, find_names_in_prose, find_worded_numbers
-from worker.unwrapping import unwrap
+from worker.citations.debris import strip_debris
+from worker.citations.editing import Edit, Edited, apply_edits
+from worker.citations.listings import Listing, find_listings
+from worker.citations.markers import find_markers, widen
+from worker.citations.mentions import Findings, Mention
+from worker.citations.naming import Shown
+from worker.citations.pointers import Pointer, read_list, read_numbers
+from worker.citations.prose import code_spans, find_bracketed_numbers, find_names_in_prose, find_worded_numbers
+from worker.citations.unwrapping import unwrap
 
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200e\u200f\ufff9-\ufffb\ud800-\udfff]"

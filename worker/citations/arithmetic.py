@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, DecimalException
 
-from worker.numerals import Figure
+from worker.citations.numerals import Figure
 
 _OPERATORS = (
     (re.compile(r"[x×*·]|\btimes\b|\bmultiplied by\b", re.I), "*"),

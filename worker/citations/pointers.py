@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from worker.naming import FILE_NAME, LOCATOR, Found, Shown, looks_like_a_name
+from worker.citations.naming import FILE_NAME, LOCATOR, Found, Shown, looks_like_a_name
 
 LEAD_IN = (
     r"according[ \t]+to|as[ \t]+per|per|based[ \t]+on|as[ \t]+(?:stated|noted|shown|described|defined|"

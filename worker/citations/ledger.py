@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 
-from worker.binding import bind, periods_of, years_of
-from worker.equality import candidate_values, equal, rounds, same_key
-from worker.numerals import Figure, read_figures
+from worker.citations.binding import bind, periods_of, years_of
+from worker.citations.equality import candidate_values, equal, rounds, same_key
+from worker.citations.numerals import Figure, read_figures
+from worker.citations.support import Evidence, Unit
+from worker.citations.tables import Tables
 from worker.records import Passage, Span
-from worker.support import Evidence, Unit
-from worker.tables import Tables
 
 _SCALE = re.compile(r"\b(thousands|millions|billions)\b", re.I)
 _SCALES = {"thousands": Decimal(10) ** 3, "millions": Decimal(10) ** 6, "billions": Decimal(10) ** 9}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from decimal import Decimal
 
-from worker.numerals import Figure
+from worker.citations.numerals import Figure
 
 _MONEY = frozenset(("USD", "EUR", "GBP", "JPY", "CHF", "CAD"))
 _MONTHS_IN = {"year": 12, "quarter": 3, "month": 1}

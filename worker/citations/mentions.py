@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from worker.editing import Edit
+from worker.citations.editing import Edit
 
 
 @dataclass(frozen=True, slots=True)

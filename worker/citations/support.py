@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+from worker.citations.sentences import split_sentences
+from worker.citations.wording import content_stems
 from worker.records import Passage, Span
-from worker.sentences import split_sentences
-from worker.wording import content_stems
 
 # A document is kept when it carries at least this share of what the best of all the shown ones carries (measured on
 # FinanceBench: 96.8 % of the right pages and 6.8 % of their look-alikes pass).
