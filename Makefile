@@ -12,6 +12,8 @@ DATA ?= .rag
 
 # Nothing here may reach for a model hub: what is not on the disk is an error, not a download.
 export HF_HUB_OFFLINE := 1
+# Several processes share the cores: a thread that waits must not keep one busy.
+export OMP_WAIT_POLICY := PASSIVE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help demo up test test-fast check format install models clean

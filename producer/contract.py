@@ -121,6 +121,8 @@ class Source(Message):
     end: int | None = None
     score: float = 0.0
     """Cosine of the passage to the question."""
+    also_in: tuple[str, ...] = ()
+    """Other documents of the collection that hold the same passage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,9 @@ from producer.errors import RagError
 from worker.config import ModelServerConfig, WorkerConfig
 from worker.demo import run_demo
 from worker.embedded import Stack, note_pids, only_one, prepare, services
-from worker.errors import WorkerError
+from worker.errors import SettingError, WorkerError
 from worker.model_server import serve
+from worker.runtime import current
 from worker.supervisor import Supervisor
 
 _START_SECONDS = 180.0
@@ -60,6 +61,23 @@ def demo(
 def model() -> None:
     """Serve a GGUF file as an OpenAI-compatible server (RAG_MODEL_FILE, RAG_MODEL_HOST, RAG_MODEL_PORT)."""
     serve(read(ModelServerConfig))
+
+
+@app.command()
+def rebuild(
+    collection: str,
+    folder: Annotated[Path | None, typer.Option(help="its folder; default: the one in RAG_FOLDERS")] = None,
+) -> None:
+    """Read and embed a collection anew beside the live one, which goes on answering, and switch at the end."""
+    runtime = current()
+    source = folder or dict(runtime.config.folders).get(collection)
+    if source is None:
+        raise SettingError(f"RAG_FOLDERS names no folder for {collection!r}; give --folder")
+    with _console.status(f"rebuilding {collection}"):
+        outcome = runtime.ingests.rebuild(source, collection=collection)
+    _console.print(
+        f"{collection}: {outcome.added} documents, {outcome.chunks} chunks, {len(outcome.refused)} refused"
+    )
 
 
 @app.command()

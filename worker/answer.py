@@ -10,7 +10,7 @@ from worker.citations import enforce_citations
 from worker.connectors import Connector
 from worker.drafts import Trace
 from worker.errors import DeadlineExceeded, ModelRefused
-from worker.evidence import QueryEmbedder, Searcher, gather
+from worker.evidence import QuestionEmbedder, Searcher, gather
 from worker.prompt import NO_ANSWER, Prompt
 from worker.records import Draft, Outcome, Passage, Verdict
 from worker.stopwatch import Stopwatch
@@ -19,16 +19,17 @@ from worker.stopwatch import Stopwatch
 class AnswerFlow:
     """Holds what lives as long as the process; safe to share among threads.
 
-    `top_k`, `min_score` and `answer_tokens` are what a question gets that asks for nothing else.
+    `top_k`, `evidence_tokens`, `min_score` and `answer_tokens` are what a question gets that asks for nothing else.
     """
 
     def __init__(
         self,
         *,
-        embedder: QueryEmbedder,
+        embedder: QuestionEmbedder,
         index: Searcher,
         connectors: Mapping[str, Connector],
         top_k: int,
+        evidence_tokens: int,
         min_score: float,
         answer_tokens: int,
         trace: Trace | None = None,
@@ -37,6 +38,7 @@ class AnswerFlow:
         self._index = index
         self._connectors = connectors
         self._top_k = top_k
+        self._evidence_tokens = evidence_tokens
         self._min_score = min_score
         self._answer_tokens = answer_tokens
         self._trace = trace
@@ -66,6 +68,7 @@ class AnswerFlow:
                 embedder=self._embedder,
                 index=self._index,
                 k=top_k or self._top_k,
+                max_tokens=self._evidence_tokens,
                 min_score=self._min_score if min_score is None else min_score,
             )
         if not passages:

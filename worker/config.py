@@ -120,6 +120,12 @@ class WorkerConfig(ProducerConfig):
         secret=True,
     )
     top_k: int = setting("RAG_TOP_K", explain="passages shown to the model at most", default=4, parse=_count)
+    evidence_tokens: int = setting(
+        "RAG_EVIDENCE_TOKENS",
+        explain="tokens that all passages together may have, as the embedder counts them",
+        default=1500,
+        parse=_count,
+    )
     min_score: float | None = setting(
         "RAG_MIN_SCORE",
         explain="cosine below which a passage is no evidence; default: calibrated for the embedder",
@@ -141,9 +147,7 @@ class WorkerConfig(ProducerConfig):
         default=(),
         parse=_folders,
     )
-    nightly_at: str = setting(
-        "RAG_NIGHTLY_AT", explain="when the nightly job runs", default="02:00", parse=_clock
-    )
+    nightly_at: str = setting("RAG_NIGHTLY_AT", explain="when the nightly job runs", default="02:00", parse=_clock)
     time_zone: ZoneInfo = setting(
         "RAG_TIME_ZONE", explain="the time zone of that clock", default=ZoneInfo("UTC"), parse=_time_zone
     )

@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
 from worker.records import Hit, Passage
 
-# Below this cosine a passage is about something else. Settings may override it.
-MIN_SCORE = 0.25
+# So many hits are looked at for each passage wanted, since some of them say the same.
+_HITS_A_PASSAGE = 3
+# Passages that share this much of their word triples are one text in two places (Broder's resemblance, 1997).
+_SAME_TEXT = 0.8
+_SHINGLE = 3
 
 
 class Searcher(Protocol):
     """What `worker.index.Index` offers."""
 
-    def search(self, collection: str, queries: np.ndarray, *, k: int, min_score: float = -1.0) -> list[list[Hit]]:
+    def search(
+        self,
+        collection: str,
+        queries: np.ndarray,
+        *,
+        k: int,
+        min_score: float = -1.0,
+        questions: Sequence[str] | None = None,
+    ) -> list[list[Hit]]:
         """Return the hits of each query, best first."""
         ...
 
 
-class QueryEmbedder(Protocol):
+class QuestionEmbedder(Protocol):
     """What `worker.embedding.Embedder` offers."""
 
     def embed_query(self, text: str) -> np.ndarray:
         """Return the question's unit vector, float32 of shape (d,)."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Return the text's length in tokens."""
         ...
 
 
@@ -32,18 +50,63 @@ def gather(
     question: str,
     *,
     collection: str,
-    embedder: QueryEmbedder,
+    embedder: QuestionEmbedder,
     index: Searcher,
     k: int,
+    max_tokens: int,
     min_score: float,
 ) -> tuple[Passage, ...]:
-    """Return at most `k` passages of cosine `min_score` or more, best first; () means: abstain.
+    """Return at most `k` passages, best first, of at most `max_tokens` tokens together; () means: abstain.
 
-    Raises UnknownCollection, StoreUnavailable.
+    A passage has cosine `min_score` or more, or holds a rare name of the question. Texts that stand in several places
+    are shown once. Raises UnknownCollection, EmbedderMismatch, StoreUnavailable.
     """
     query = embedder.embed_query(question)[None, :]
-    hits = index.search(collection, query, k=k, min_score=min_score)[0]
-    return tuple(_passage(hit) for hit in hits)
+    wanted = k * _HITS_A_PASSAGE
+    hits = index.search(collection, query, k=wanted, min_score=min_score, questions=[question])[0]
+    passages = merge_same_texts(map(_passage, hits))[:k]
+    return fit(passages, max_tokens=max_tokens, count_tokens=embedder.count_tokens)
+
+
+def merge_same_texts(passages: Iterable[Passage]) -> list[Passage]:
+    """Keep the best of passages that say the same in nearly the same words; it names the others' documents."""
+    kept: list[Passage] = []
+    texts: list[frozenset[tuple[str, ...]]] = []
+    for passage in passages:
+        shingles = _shingles(passage.text)
+        same = next((i for i, text in enumerate(texts) if _resemblance(text, shingles) >= _SAME_TEXT), None)
+        if same is None:
+            kept.append(passage)
+            texts.append(shingles)
+        else:
+            kept[same] = _with_place(kept[same], passage.name)
+    return kept
+
+
+def fit(passages: Sequence[Passage], *, max_tokens: int, count_tokens: Callable[[str], int]) -> tuple[Passage, ...]:
+    """Return as many whole passages as have room, the best first; what is left out was not shown."""
+    shown: list[Passage] = []
+    for passage in passages:
+        max_tokens -= count_tokens(passage.text)
+        if max_tokens < 0 and shown:
+            break
+        shown.append(passage)
+    return tuple(shown)
+
+
+def _with_place(passage: Passage, name: str) -> Passage:
+    if name == passage.name or name in passage.also_in:
+        return passage
+    return replace(passage, also_in=(*passage.also_in, name))
+
+
+def _shingles(text: str) -> frozenset[tuple[str, ...]]:
+    words = re.findall(r"\w+", text.casefold())
+    return frozenset(tuple(words[i : i + _SHINGLE]) for i in range(max(1, len(words) - _SHINGLE + 1)))
+
+
+def _resemblance(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> float:
+    return len(one & other) / max(1, len(one | other))
 
 
 def _passage(hit: Hit) -> Passage:

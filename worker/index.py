@@ -18,7 +18,7 @@ from worker.filters import Filter
 from worker.fusion import fuse
 from worker.records import Hit
 from worker.resident import Resident
-from worker.store import Store
+from worker.store import Store, mismatch
 from worker.stored import unit_rows
 
 __all__ = ["Filter", "Index"]
@@ -48,14 +48,17 @@ class Index:
     Args:
         store: where collections come from.
         device: `cpu`, `cuda`, or `auto` for CUDA where there is one.
+        fingerprint: of the embedder that the queries come from; a collection that another one wrote is refused.
+            "" asks no such question.
 
     Raises:
         SettingError: the device is unknown, or `cuda` is asked for and there is none.
     """
 
-    def __init__(self, store: Store, *, device: str = "auto") -> None:
+    def __init__(self, store: Store, *, device: str = "auto", fingerprint: str = "") -> None:
         self._store = store
         self._device = resolve(device)
+        self._fingerprint = fingerprint
         self._collections: dict[str, _Collection] = {}
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -86,6 +89,7 @@ class Index:
 
         Raises:
             UnknownCollection: nothing was ever ingested under this name.
+            EmbedderMismatch: another embedder wrote the collection.
             VectorRefused: wrong dimension, a zero vector, NaN or infinity.
             CollectionTooLarge: the collection does not fit into the memory of the device.
             StoreUnavailable: Redis is away; what is in memory may have been deleted, so it is not used.
@@ -114,7 +118,7 @@ class Index:
                 self._listener = threading.Thread(target=self._listen, name="index-listener", daemon=True)
                 self._listener.start()
             if name not in self._collections:
-                self._collections[name] = _Collection(self._store, name, self._device)
+                self._collections[name] = _Collection(self._store, name, self._device, self._fingerprint)
             return self._collections[name]
 
     def _listen(self) -> None:
@@ -149,10 +153,11 @@ class _Search:
 class _Collection:
     """One collection: its resident vectors, and the searches that wait for them."""
 
-    def __init__(self, store: Store, name: str, device: str) -> None:
+    def __init__(self, store: Store, name: str, device: str, fingerprint: str) -> None:
         self._store = store
         self._name = name
         self._device = device
+        self._fingerprint = fingerprint
         self._resident: Resident | None = None
         self._lock = threading.Lock()
         self.search: Coalescer[_Search, Found | VectorRefused] = Coalescer(self._serve, limit=_BATCH_CALLS)
@@ -220,7 +225,10 @@ class _Collection:
 
     def _loaded(self) -> Resident:
         for _ in range(_LOADS):
-            resident = Resident(self._store.generation(self._name), self._device)
+            generation = self._store.generation(self._name)
+            if self._fingerprint not in ("", generation.fingerprint):
+                raise mismatch(self._name)
+            resident = Resident(generation, self._device)
             if self._caught_up(resident):
                 return resident
         raise StoreUnavailable(f"collection {self._name!r} is being rebuilt over and over: ask again later")

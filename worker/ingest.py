@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypedDict
 
 import numpy as np
 
@@ -20,6 +20,11 @@ from worker.stored import DocumentInfo
 
 # A folder that lost more than this share of its documents was more likely unmounted than tidied up.
 _LARGEST_LOSS = 0.5
+
+
+class _Embedding(TypedDict):
+    fingerprint: str
+    dimension: int
 
 
 class PassageEmbedder(Protocol):
@@ -58,8 +63,7 @@ class IngestFlow:
         StoreUnavailable.
         """
         files = list_files(folder)
-        embedder = self._embedder
-        self._store.ensure(collection, fingerprint=embedder.fingerprint, dimension=embedder.dimension)
+        self._store.ensure(collection, **self._embedding)
         stored = self._store.documents(collection)
         todo = plan(files, stored)
         run = _Run(total=len(files), tell=progress)
@@ -71,18 +75,36 @@ class IngestFlow:
         run.miss(todo.unreadable)
         gone = [*todo.remove, *(rename.old_name for rename in todo.renamed)]
         removed = self._remove(collection, gone, known=len(stored), run=run)
-        return IngestOutcome(
-            added=run.indexed([*todo.add, *todo.renamed]),
-            changed=run.indexed(todo.change),
-            removed=removed,
-            unchanged=run.unchanged,
-            refused=tuple(run.refused),
-            chunks=run.chunks,
-            seconds=run.seconds,
-            warnings=tuple(run.warnings),
-        )
+        added = run.indexed([*todo.add, *todo.renamed])
+        return run.outcome(added=added, changed=run.indexed(todo.change), removed=removed)
 
-    def _replace(self, collection: str, file: SourceFile, content_hash: str) -> DocumentInfo:
+    def rebuild(
+        self,
+        folder: Path,
+        *,
+        collection: str,
+        progress: Callable[[IngestProgress], None] = lambda _: None,
+    ) -> IngestOutcome:
+        """Read and embed every file of `folder` anew, beside what answers now, and switch when all is there.
+
+        For another embedder, another chunking or another layout. Raises FolderUnavailable (nothing was changed),
+        UnknownCollection, StoreUnavailable.
+        """
+        files = list_files(folder)
+        generation = self._store.stage(collection, **self._embedding)
+        todo = plan(files, {})
+        run = _Run(total=len(files), tell=progress)
+        for change in todo.add:
+            run.note(self._replace(collection, change.file, change.content_hash, generation=generation))
+        run.miss(todo.unreadable)
+        self._store.switch(collection, generation)
+        return run.outcome(added=run.indexed(todo.add))
+
+    @property
+    def _embedding(self) -> _Embedding:
+        return {"fingerprint": self._embedder.fingerprint, "dimension": self._embedder.dimension}
+
+    def _replace(self, collection: str, file: SourceFile, content_hash: str, *, generation: str = "") -> DocumentInfo:
         """Store what a file holds now, be it nothing: an old version must not go on answering."""
         chunks: list[Chunk] = []
         state: Literal["indexed", "empty", "refused"] = "indexed"
@@ -103,7 +125,7 @@ class IngestFlow:
             modified_ns=file.modified_ns,
             ingested_at=time.time(),
         )
-        self._store.replace(collection, info, chunks, vectors)
+        self._store.replace(collection, info, chunks, vectors, generation=generation)
         return info
 
     def _chunks(self, path: Path) -> list[Chunk]:
@@ -169,6 +191,19 @@ class _Run:
     def indexed(self, changes: Iterable[Change | Rename]) -> int:
         """Return how many of the planned files were indexed."""
         return sum(change.file.name in self._indexed for change in changes)
+
+    def outcome(self, *, added: int, changed: int = 0, removed: int = 0) -> IngestOutcome:
+        """Return what was done."""
+        return IngestOutcome(
+            added=added,
+            changed=changed,
+            removed=removed,
+            unchanged=self.unchanged,
+            refused=tuple(self.refused),
+            chunks=self.chunks,
+            seconds=self.seconds,
+            warnings=tuple(self.warnings),
+        )
 
     def _tell(self) -> None:
         done = self.unchanged + len(self._indexed) + len(self.refused)

@@ -82,6 +82,8 @@ class Passage:
     start: int = 0
     """Where `text` begins in the document's own text."""
     score: float = 0.0
+    also_in: tuple[str, ...] = ()
+    """Other documents that hold the same text; it is shown once."""
 
 
 # --- generation --------------------------------------------------------------------------------

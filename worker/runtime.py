@@ -50,16 +50,16 @@ class Runtime:
         """The answer flow with its resident index."""
         from worker.answer import AnswerFlow
         from worker.drafts import Trace
-        from worker.evidence import MIN_SCORE
         from worker.index import Index
 
         minimum = self.config.min_score
         return AnswerFlow(
             embedder=self.embedder,
-            index=Index(self.store, device=self.config.device),
+            index=Index(self.store, device=self.config.device, fingerprint=self.embedder.fingerprint),
             connectors=self._connectors(),
             top_k=self.config.top_k,
-            min_score=MIN_SCORE if minimum is None else minimum,
+            evidence_tokens=self.config.evidence_tokens,
+            min_score=self.embedder.min_score if minimum is None else minimum,
             answer_tokens=self.config.answer_tokens,
             trace=Trace(self.config.trace_dir) if self.config.trace_dir else None,
         )

@@ -115,7 +115,7 @@ class Store:
         reply = self._run(self._ensure, collection, _new_generation(), LAYOUT, fingerprint, dimension)
         live = _live(collection, dict(zip(reply[::2], reply[1::2], strict=True)))
         if (live.fingerprint, live.dimension) != (fingerprint, dimension):
-            raise _mismatch(collection)
+            raise mismatch(collection)
         self._embedders[collection] = fingerprint
 
     def generation(self, collection: str) -> Generation:
@@ -339,7 +339,7 @@ def _refusal(code: str, collection: str) -> StoreError | None:
         case "UNKNOWN":
             return _unknown(collection)
         case "EMBEDDER":
-            return _mismatch(collection)
+            return mismatch(collection)
         case "DIMENSION":
             return VectorRefused(f"vectors of another dimension than those of collection {collection!r}")
     return None
@@ -349,7 +349,8 @@ def _unknown(collection: str) -> UnknownCollection:
     return UnknownCollection(f"nothing was ever ingested into collection {collection!r}: ingest a folder first")
 
 
-def _mismatch(collection: str) -> EmbedderMismatch:
+def mismatch(collection: str) -> EmbedderMismatch:
+    """Return the error that says how to make embedder and collection fit again."""
     return EmbedderMismatch(
         f"another embedder wrote collection {collection!r}: set that embedder again, "
         f"or rebuild with `python -m worker rebuild {collection}`"

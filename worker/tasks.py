@@ -178,6 +178,7 @@ def _source(source: CitedSource, passages: tuple[Passage, ...]) -> Source:
         start=passage.start + (source.start or 0) if found else None,
         end=passage.start + (source.end or 0) if found else None,
         score=passage.score,
+        also_in=passage.also_in,
     )
 
 

@@ -12,8 +12,7 @@ import pytest
 from worker.answer import AnswerFlow
 from worker.connectors.scripted import ScriptedConnector
 from worker.drafts import Trace, read_drafts
-from worker.errors import DeadlineExceeded, ModelRefused, UnknownCollection
-from worker.evidence import MIN_SCORE
+from worker.errors import DeadlineExceeded, EmbedderMismatch, ModelRefused, UnknownCollection
 from worker.index import Index
 from worker.prompt import NO_ANSWER
 from worker.records import Chunk, Draft
@@ -41,8 +40,8 @@ def store(redis_url, embedder):
 
 
 @pytest.fixture
-def index(store):
-    index = Index(store, device="cpu")
+def index(store, embedder):
+    index = Index(store, device="cpu", fingerprint=embedder.fingerprint)
     yield index
     index.close()
 
@@ -59,7 +58,8 @@ def flow(embedder, index, scripted):
         index=index,
         connectors={"local": scripted},
         top_k=3,
-        min_score=MIN_SCORE,
+        evidence_tokens=1000,
+        min_score=embedder.min_score,
         answer_tokens=100,
     )
 
@@ -141,6 +141,13 @@ def test_a_collection_that_was_never_ingested_is_an_error(flow):
         ask(flow, collection="other")
 
 
+def test_a_collection_that_another_embedder_wrote_is_an_error_and_no_guess(flow, store, embedder, scripted):
+    store.ensure("other", fingerprint="another embedder", dimension=embedder.dimension)
+    with pytest.raises(EmbedderMismatch, match="rebuild other"):
+        ask(flow, collection="other")
+    assert scripted.prompts == []
+
+
 def test_the_model_is_not_asked_after_the_deadline(flow, scripted):
     with pytest.raises(DeadlineExceeded):
         ask(flow, deadline=time.time() - 1)
@@ -158,6 +165,7 @@ def test_a_trace_holds_the_draft_and_is_the_owners_alone(embedder, index, script
         index=index,
         connectors={"local": scripted},
         top_k=1,
+        evidence_tokens=1000,
         min_score=-1.0,
         answer_tokens=10,
         trace=Trace(tmp_path),

@@ -154,6 +154,26 @@ def test_a_collection_that_another_embedder_wrote_is_refused(flow, store, embedd
         flow.ingest(folder, collection=COLLECTION)
 
 
+def test_a_rebuild_replaces_what_another_embedder_wrote_and_switches_at_the_end(flow, store, embedder, folder):
+    store.ensure(COLLECTION, fingerprint="another embedder", dimension=3)
+    seen = []
+    outcome = flow.rebuild(
+        folder, collection=COLLECTION, progress=lambda _: seen.append(store.generation(COLLECTION))
+    )
+    assert {generation.fingerprint for generation in seen} == {"another embedder"}
+    assert store.generation(COLLECTION).fingerprint == embedder.fingerprint
+    assert outcome.added == 3
+    assert len(texts(store, embedder)) == 3
+    assert flow.ingest(folder, collection=COLLECTION).unchanged == 3
+
+
+def test_a_rebuild_from_a_folder_that_is_missing_leaves_the_live_one(flow, store, embedder, folder, tmp_path: Path):
+    flow.ingest(folder, collection=COLLECTION)
+    with pytest.raises(FolderUnavailable):
+        flow.rebuild(tmp_path / "not-mounted", collection=COLLECTION)
+    assert len(texts(store, embedder)) == 3
+
+
 def test_stored_vectors_are_unit_vectors(flow, store, embedder, folder):
     flow.ingest(folder, collection=COLLECTION)
     index = Index(store, device="cpu")

@@ -13,6 +13,8 @@ from worker.records import CitedSource
 
 # Below this share of a clause's words and figures, even the best document shown does not carry it.
 _LEAST_CARRIED = 0.2
+# A document that holds a clause's figures must hold this share of its words too.
+_LEAST_WORDS = 0.2
 _QUOTED = 0.3
 
 
@@ -98,6 +100,9 @@ def document_shares(clause: Clause, grounds: Grounds) -> dict[str, float]:
     holders = [{entry.unit.passage for entry in grounds.ledger.find(figure)[0]} for figure in clause.figures]
     shares: dict[str, float] = {}
     for index, passage in enumerate(grounds.passages):
+        if coverage and coverage[index] < _LEAST_WORDS:
+            shares.setdefault(passage.name, 0.0)
+            continue
         parts = [coverage[index]] if coverage else []
         if holders:
             parts.append(sum(index in holder for holder in holders) / len(holders))

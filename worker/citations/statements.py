@@ -139,7 +139,8 @@ def _statement(text: str, sentence: Offsets, grounds: Grounds, quotes: tuple[Quo
         unit, support = _rescued(words, unit, support, grounds)
     flips = find_flips(words, best) if kind == "claim" else ()
     found = {check.start for check in figures if check.state in ("verified", "rounded")}
-    clauses = tuple(_clause(text, *clause, found) for clause in split_clauses(text, start, end))
+    words_of_all = () if kind == "foreign" else tuple(stems)
+    clauses = tuple(_clause(text, *clause, found, words_of_all) for clause in split_clauses(text, start, end))
     return Statement(
         start, end, words, kind, support, grounds.evidence.novelty(stems), unit, flips, figures, quotes, clauses
     )
@@ -163,6 +164,8 @@ def _rescued(words: str, unit: Unit | None, support: float, grounds: Grounds) ->
     return (units[cosines.index(best)], float(best)) if best >= max(SIMILAR, support) else (unit, support)
 
 
-def _clause(text: str, start: int, end: int, found: Collection[int]) -> Clause:
+def _clause(text: str, start: int, end: int, found: Collection[int], stems: tuple[str, ...]) -> Clause:
+    """A clause of figures alone says what its sentence says; words of two languages cannot be compared."""
     figures = tuple(figure for figure in read_figures(text, start, end) if figure.start in found)
-    return Clause(text[start:end], tuple(content_stems(text[start:end])), figures)
+    own = tuple(content_stems(text[start:end])) if stems else ()
+    return Clause(text[start:end], own or stems, figures)

@@ -34,6 +34,27 @@ _EMPTY = FUNCTION_WORDS | frozenset(
     )
 )  # fmt: skip
 
+# German, Dutch, Spanish, Portuguese, French, Italian, the Scandinavian languages, Polish, Turkish.
+_FOREIGN_WORDS = frozenset(
+    (
+        "der", "das", "den", "dem", "des", "ein", "eine", "einen", "einem", "einer", "und", "ist", "sind", "wird",
+        "nicht", "mit", "von", "zu", "zum", "zur", "bei", "für", "auf", "aus", "ihr", "ihre", "ihrer", "pro",
+        "het", "een", "en", "van", "voor", "uw", "bij", "niet", "zijn", "wordt", "aan", "tot", "deze", "eigen",
+        "el", "la", "los", "las", "un", "una", "de", "del", "al", "y", "es", "son", "por", "para", "con", "su",
+        "sus", "se", "que", "lo", "o", "os", "da", "dos", "das", "em", "um", "uma", "sua", "seu", "ao", "não",
+        "le", "les", "une", "du", "et", "est", "sont", "pour", "par", "avec", "dans", "sur", "votre", "vos",
+        "il", "gli", "di", "della", "dello", "del", "dei", "e", "sono", "nel", "alla", "vostra", "suo",
+        "och", "att", "som", "av", "är", "det", "er", "og", "på", "din", "til", "med", "ett", "en", "ikke",
+        "na", "jest", "nie", "dla", "oraz", "ve", "bir", "ile", "olan",
+    )
+)  # fmt: skip
+_SHARED_WORDS = frozenset(("is", "in", "was", "me", "do", "no", "so", "on", "an", "am", "a", "per", "via", "over", "i"))
+"""English function words that other languages have as well."""
+_FIRST_OTHER_SCRIPT = 0x370
+"""Greek, and everything behind it; the letters before it are Latin."""
+_STRAY_WORDS = 1
+"""A name may bring a foreign word with it."""
+
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
@@ -51,9 +72,10 @@ def content_stems(text: str) -> list[str]:
     return [stem(word.removesuffix("'s")) for word in words(text) if word not in _EMPTY and len(word) > 1]
 
 
-def is_english(text: str, *, least: float = 0.1) -> bool:
-    """Whether a text has English function words; texts of under five words and texts without letters pass."""
+def is_english(text: str) -> bool:
+    """Whether nothing speaks for another language: its function words, letters or script, more than for English."""
     found = words(text)
-    if not found:
-        return not re.search(r"[^\W\d_]", text)
-    return len(found) < 5 or sum(word in FUNCTION_WORDS for word in found) >= least * len(found)
+    foreign = sum(not word.isascii() or word in _FOREIGN_WORDS for word in found)
+    english = sum(word in FUNCTION_WORDS and word not in _SHARED_WORDS for word in found)
+    other_script = sum(ord(letter) >= _FIRST_OTHER_SCRIPT for letter in text)
+    return foreign <= max(_STRAY_WORDS, english) and 2 * other_script <= sum(map(str.isalpha, text))
