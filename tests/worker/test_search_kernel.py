@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from worker.errors import CollectionTooLarge
+from worker.quantized import int8_pays
 from worker.search_kernel import Matrix
 
 DIMENSION = 48
@@ -28,7 +29,7 @@ def clustered_units(count: int, seed: int) -> np.ndarray:
     return units(centres[rng.integers(0, len(centres), count)] + 0.3 * rng.standard_normal((count, DIMENSION)))
 
 
-def filled(vectors: np.ndarray, *, two_pass: bool = True) -> Matrix:
+def filled(vectors: np.ndarray, *, two_pass: bool | None = True) -> Matrix:
     matrix = Matrix(vectors.shape[1], "cpu", two_pass=two_pass)
     matrix.resize(len(vectors))
     matrix.write(np.arange(len(vectors)), vectors)
@@ -115,7 +116,14 @@ def test_rows_that_may_not_answer_never_do(share: float, two_pass: bool):
     assert_exact(matrix, vectors, random_units(5, seed=12), k=10, allowed=allowed)
 
 
-@pytest.mark.parametrize("dimension", [1, 7, 100, 384, 1025])
+def test_codes_are_not_used_where_torchs_int8_product_is_wrong():
+    """With one number a row it is; the check at start finds that out."""
+    assert not int8_pays(1)
+    vectors = random_units(5_000, seed=13, dimension=1)
+    assert_exact(filled(vectors, two_pass=None), vectors, random_units(3, seed=14, dimension=1), k=5)
+
+
+@pytest.mark.parametrize("dimension", [2, 7, 100, 384, 1025])
 def test_any_dimension_works(dimension: int):
     vectors = random_units(5_000, seed=13, dimension=dimension)
     assert_exact(filled(vectors), vectors, random_units(3, seed=14, dimension=dimension), k=5)
