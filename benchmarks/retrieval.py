@@ -82,9 +82,12 @@ def main() -> None:
     arguments = parser.parse_args()
     console = Console()
     with open_bench(console) as bench:
-        figures = by_number(bench, arguments.data / "docs_finance")
-        figures |= scifact(bench, arguments.data / "scifact")
-        figures |= fiqa(bench, arguments.data / "mtrag_fiqa_pool")
+        figures = Figures()
+        for measure, folder in ((by_number, "docs_finance"), (scifact, "scifact"), (fiqa, "mtrag_fiqa_pool")):
+            if (arguments.data / folder).is_dir():
+                figures |= measure(bench, arguments.data / folder)
+            else:
+                console.print(f"{folder} is not in {arguments.data}: left out")
     console.print(table(figures))
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n")

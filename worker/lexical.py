@@ -18,8 +18,11 @@ import tantivy
 _JOINED: Final = re.compile(r"[^\W_]+(?:(?:[().\-/&]+|(?<=\d),(?=\d{3}))[^\W_]+)*")
 _WORD: Final = re.compile(r"[^\W_]+")
 _TICKER: Final = re.compile(r"[A-Z]{2,6}")
-# A name in more chunks than this is a subject.
+# A name in more chunks than this, or in more than this share of a small collection's, is a subject.
 _RARE: Final = 50
+_RARE_SHARE: Final = 0.02
+# However small the collection is: what stands in so few chunks is worth looking up.
+_FEW: Final = 3
 _WRITER_BYTES: Final = 50_000_000
 
 Scored = tuple[float, int, int]
@@ -70,12 +73,17 @@ class LexicalIndex:
 
     def by_names(self, question: str) -> list[Scored]:
         """Return every chunk that holds a rare name of the question, in no order."""
+        most = self._most_of_a_rare_name()
         queries = [self._name(name) for name in names_in(question)]
-        rare = [query for query in queries if len(self._search(query, _RARE + 1)) <= _RARE]
+        rare = [query for query in queries if len(self._search(query, most + 1)) <= most]
         if not rare:
             return []
         either = tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in rare])
-        return self._search(either, _RARE * len(rare))
+        return self._search(either, most * len(rare))
+
+    def _most_of_a_rare_name(self) -> int:
+        self._commit()
+        return min(_RARE, max(_FEW, int(_RARE_SHARE * self._index.searcher().num_docs)))
 
     def _search(self, query: tantivy.Query, most: int) -> list[Scored]:
         self._commit()
