@@ -47,12 +47,16 @@ def test_an_unforeseen_error_tells_its_type_and_none_of_its_words(caplog):
     assert CANARY not in reason + caplog.text
 
 
+def raise_with_a_cause() -> None:
+    try:
+        raise ValueError(CANARY)
+    except ValueError as cause:
+        raise WorkerError("it could not be done") from cause
+
+
 def test_what_an_error_was_raised_from_is_not_told_either():
     with pytest.raises(TaskFailure) as raised, _told_as_failure():
-        try:
-            raise ValueError(CANARY)
-        except ValueError as cause:
-            raise WorkerError("it could not be done") from cause
+        raise_with_a_cause()
     assert raised.value.__suppress_context__
     assert raised.value.__cause__ is None
 
