@@ -12,7 +12,7 @@ import numpy as np
 
 from worker.chunking import chunk_document
 from worker.documents import read_isolated
-from worker.errors import DocumentError, NothingToIndex
+from worker.errors import DocumentError, FolderUnavailable, NothingToIndex
 from worker.records import Chunk, IngestOutcome, IngestProgress, RefusedFile
 from worker.sources import Change, Rename, SourceFile, Unreadable, list_files, plan
 from worker.store import Store
@@ -20,6 +20,11 @@ from worker.stored import DocumentInfo
 
 # A folder that lost more than this share of its documents was more likely unmounted than tidied up.
 _LARGEST_LOSS = 0.5
+_CHECK = "check the folder and its mount. If the loss is meant, ingest into a collection of another name"
+
+
+def _tolerated_loss(known: int) -> float:
+    return max(1, known * _LARGEST_LOSS)
 
 
 class _Embedding(TypedDict):
@@ -73,8 +78,9 @@ class IngestFlow:
         for change in wanted:
             run.note(self._replace(collection, change.file, change.content_hash))
         run.miss(todo.unreadable)
-        gone = [*todo.remove, *(rename.old_name for rename in todo.renamed)]
-        removed = self._remove(collection, gone, known=len(stored), run=run)
+        for rename in todo.renamed:  # its content is stored under the new name by now: no proof is needed
+            self._store.remove(collection, rename.old_name)
+        removed = self._remove(collection, todo.remove, known=len(stored), run=run)
         added = run.indexed([*todo.add, *todo.renamed])
         return run.outcome(added=added, changed=run.indexed(todo.change), removed=removed)
 
@@ -91,6 +97,9 @@ class IngestFlow:
         UnknownCollection, StoreUnavailable.
         """
         files = list_files(folder)
+        known = len(self._store.documents(collection))
+        if known - len(files) > _tolerated_loss(known):
+            raise FolderUnavailable(f"{folder} holds {len(files)} files and {known} documents are stored: {_CHECK}")
         generation = self._store.stage(collection, **self._embedding)
         todo = plan(files, {})
         run = _Run(total=len(files), tell=progress)
@@ -138,11 +147,8 @@ class IngestFlow:
 
     def _remove(self, collection: str, names: list[str], *, known: int, run: _Run) -> int:
         """Remove what the folder lost, unless it lost so much that the folder itself is the likelier fault."""
-        if len(names) > max(1, known * _LARGEST_LOSS):
-            run.warnings.append(
-                f"{len(names)} of {known} documents are gone from the folder; nothing was removed. If that is "
-                f"right, ingest an empty collection under a new name, or restore the folder"
-            )
+        if len(names) > _tolerated_loss(known):
+            run.warnings.append(f"{len(names)} of {known} documents are gone; nothing was removed: {_CHECK}")
             return 0
         return sum(self._store.remove(collection, name) for name in names)
 

@@ -174,6 +174,28 @@ def test_a_rebuild_from_a_folder_that_is_missing_leaves_the_live_one(flow, store
     assert len(texts(store, embedder)) == 3
 
 
+def test_a_rebuild_from_a_folder_that_lost_most_of_its_files_leaves_the_live_one(flow, store, embedder, folder):
+    flow.ingest(folder, collection=COLLECTION)
+    (folder / "vesting.txt").unlink()
+    (folder / "limits.md").unlink()
+    with pytest.raises(FolderUnavailable, match="holds 1 files and 3 documents are stored"):
+        flow.rebuild(folder, collection=COLLECTION)
+    assert len(texts(store, embedder)) == 3
+
+
+def test_files_that_all_moved_to_another_folder_keep_answering_under_their_new_names(flow, store, embedder, folder):
+    flow.ingest(folder, collection=COLLECTION)
+    for name in ("vesting.txt", "limits.md"):
+        (folder / name).rename(folder / "plans" / name)
+    outcome = flow.ingest(folder, collection=COLLECTION)
+    assert outcome.warnings == ()
+    assert {text.partition(":")[0] for text in texts(store, embedder)} == {
+        "plans/vesting.txt",
+        "plans/limits.md",
+        "plans/auto.html",
+    }
+
+
 def test_stored_vectors_are_unit_vectors(flow, store, embedder, folder):
     flow.ingest(folder, collection=COLLECTION)
     index = Index(store, device="cpu")
