@@ -100,6 +100,16 @@ def test_a_folder_that_is_missing_is_one_readable_line(stack):
     assert "FolderUnavailable" in ran.stderr
 
 
+def test_a_rebuild_by_the_readmes_command_keeps_every_document(stack, handbook):
+    words = shlex.split(".venv/bin/python -m worker rebuild handbook --folder examples/handbook")
+    ran = subprocess.run(
+        [sys.executable, *words[1:]], cwd=ROOT, env=stack.environment, capture_output=True, text=True, timeout=240
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "handbook: 12 documents" in ran.stdout
+    assert "12 unchanged" in rag(stack, "ingest", "examples/handbook", "--collection", COLLECTION).stdout
+
+
 def test_status_tells_a_finished_question_from_an_unknown_one(stack, handbook):
     with RagClient(stack.broker_url) as client:
         ticket = client.ask("How do I bake sourdough bread?", collection=COLLECTION)
