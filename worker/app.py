@@ -28,48 +28,54 @@ _VISIBILITY_SECONDS = 600
 _CHILD_START_SECONDS = 180
 
 
+_BROKER_OPTIONS = {
+    "visibility_timeout": _VISIBILITY_SECONDS,
+    # Without these two, a dead worker's questions come back up to 100 seconds later still.
+    "unacked_restore_interval": 10,
+    "unacked_restore_throttle": 1,
+    # No command waits for ever on a frozen Redis.
+    "socket_timeout": 30,
+    "socket_connect_timeout": 5,
+    "socket_keepalive": True,
+    "health_check_interval": 10,
+}
+_SETTINGS = {
+    # JSON only: a pickled message is somebody else's code.
+    "task_serializer": "json",
+    "result_serializer": "json",
+    "accept_content": ["json"],
+    # A typing error in a queue's name must fail, not fill a queue that nobody reads.
+    "task_queues": [Queue(ANSWER_QUEUE), Queue(INGEST_QUEUE)],
+    "task_default_queue": ANSWER_QUEUE,
+    "task_create_missing_queues": False,
+    # Nothing is hoarded behind a long task.
+    "worker_prefetch_multiplier": 1,
+    "worker_proc_alive_timeout": _CHILD_START_SECONDS,
+    "broker_transport_options": _BROKER_OPTIONS,
+    "broker_connection_retry_on_startup": True,
+    # Celery gives up after 100 tries; Redis may be away for longer.
+    "broker_connection_max_retries": None,
+    # Work that is done while Redis is away is stored when it is back.
+    "result_backend_always_retry": True,
+    "redis_socket_timeout": 30,
+    "redis_socket_connect_timeout": 5,
+    "redis_socket_keepalive": True,
+    "redis_retry_on_timeout": True,
+    "redis_backend_health_check_interval": 10,
+    "result_expires": RESULT_SECONDS,
+    "result_failure_expires": FAILURE_SECONDS,
+    # A waiting app sees `started`, an operator sees tasks in Flower.
+    "task_track_started": True,
+    "worker_send_task_events": True,
+}
+
+
 def make_app(config: WorkerConfig) -> Celery:
     """Return the app that answer worker, ingest worker and beat share."""
     app = Celery("rag", broker=config.broker_url, backend=config.broker_url, include=["worker.tasks"])
     app.conf.update(
-        # JSON only: a pickled message is somebody else's code.
-        task_serializer="json",
-        result_serializer="json",
-        accept_content=["json"],
-        # A typing error in a queue's name must fail, not fill a queue that nobody reads.
-        task_queues=[Queue(ANSWER_QUEUE), Queue(INGEST_QUEUE)],
-        task_default_queue=ANSWER_QUEUE,
-        task_create_missing_queues=False,
-        # Nothing is hoarded behind a long task.
-        worker_prefetch_multiplier=1,
+        _SETTINGS,
         worker_concurrency=config.answer_concurrency,
-        worker_proc_alive_timeout=_CHILD_START_SECONDS,
-        broker_transport_options={
-            "visibility_timeout": _VISIBILITY_SECONDS,
-            # Without these two, a dead worker's questions come back up to 100 seconds later still.
-            "unacked_restore_interval": 10,
-            "unacked_restore_throttle": 1,
-            # No command waits for ever on a frozen Redis.
-            "socket_timeout": 30,
-            "socket_connect_timeout": 5,
-            "socket_keepalive": True,
-            "health_check_interval": 10,
-        },
-        broker_connection_retry_on_startup=True,
-        # Celery gives up after 100 tries; Redis may be away for longer.
-        broker_connection_max_retries=None,
-        # Work that is done while Redis is away is stored when it is back.
-        result_backend_always_retry=True,
-        redis_socket_timeout=30,
-        redis_socket_connect_timeout=5,
-        redis_socket_keepalive=True,
-        redis_retry_on_timeout=True,
-        redis_backend_health_check_interval=10,
-        result_expires=RESULT_SECONDS,
-        result_failure_expires=FAILURE_SECONDS,
-        # A waiting app sees `started`, an operator sees tasks in Flower.
-        task_track_started=True,
-        worker_send_task_events=True,
         timezone=str(config.time_zone),
         beat_schedule=nightly_entries(config),
         beat_schedule_filename=str(config.data_dir / "beat-schedule"),
