@@ -19,6 +19,8 @@ import pytest
 
 from producer import RagClient
 from tests.system.conftest import ROOT, RunningStack, clean_environment, start, stop
+from worker.config import load
+from worker.schedule import nightly_entries
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -108,6 +110,28 @@ def test_a_rebuild_by_the_readmes_command_keeps_every_document(stack, handbook):
     assert ran.returncode == 0, ran.stderr
     assert "handbook: 12 documents" in ran.stdout
     assert "12 unchanged" in rag(stack, "ingest", "examples/handbook", "--collection", COLLECTION).stdout
+
+
+def test_what_beat_sends_at_night_ingests_the_folder(stack, tmp_path: Path):
+    (tmp_path / "a.md").write_text("The collision deductible is $500.")
+    settings = {"RAG_BROKER_URL": stack.broker_url, "RAG_FOLDERS": f"night={tmp_path}"}
+    entry = nightly_entries(load(settings))["nightly-night"]
+    arguments = ["--kwargs", json.dumps(entry["kwargs"]), "--queue", entry["options"]["queue"]]
+    ran = subprocess.run(
+        [sys.executable, "-m", "celery", "--app=worker.app", "call", entry["task"], *arguments],
+        cwd=ROOT,
+        env=stack.environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    with RagClient(stack.broker_url) as client:
+        end = time.monotonic() + 60
+        while client.status(ran.stdout.strip()).state != "succeeded":
+            assert time.monotonic() < end
+            time.sleep(0.2)
+    assert "1 unchanged" in rag(stack, "ingest", str(tmp_path), "--collection", "night").stdout
 
 
 def test_status_tells_a_finished_question_from_an_unknown_one(stack, handbook):
