@@ -35,10 +35,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 
 @app.command()
 def ask(
-    question: str,
+    question: Annotated[str, typer.Argument(help="the question, in quotation marks", show_default=False)],
     collection: Collection,
     connector: Annotated[str, typer.Option(help="local or claude")] = "local",
-    policy: Annotated[str, typer.Option(help="strict or flag")] = "strict",
+    policy: Annotated[
+        str, typer.Option(help="strict removes unsupported sentences, flag only marks them")
+    ] = "strict",
     timeout: Annotated[float, typer.Option(help="seconds to wait")] = 120.0,
     as_json: AsJson = False,
 ) -> None:
@@ -54,10 +56,14 @@ def ask(
 
 
 @app.command()
-def ingest(folder: Path, collection: Collection, as_json: AsJson = False) -> None:
+def ingest(
+    folder: Annotated[str, typer.Argument(help="the folder, as the ingest worker sees it", show_default=False)],
+    collection: Collection,
+    as_json: AsJson = False,
+) -> None:
     """Make FOLDER, as the ingest worker sees it, the content of a collection."""
     with _client() as client:
-        ticket = client.ingest(str(folder.absolute()), collection=collection)
+        ticket = client.ingest(str(Path(folder).absolute()) if folder.strip() else "", collection=collection)
         report = follow(ticket, console=_err)
     if as_json:
         _print_json({**report.to_dict(), "files": report.files})
@@ -66,7 +72,10 @@ def ingest(folder: Path, collection: Collection, as_json: AsJson = False) -> Non
 
 
 @app.command()
-def status(id: str, as_json: AsJson = False) -> None:
+def status(
+    id: Annotated[str, typer.Argument(help="the id of a question or an ingest", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
     """Say what is known of a question or an ingest."""
     with _client() as client:
         known = client.status(id)
@@ -118,6 +127,10 @@ def _print_answer(answer: Answer) -> None:
         if source.quote:
             page = f", page {source.page}" if source.page else ""
             _out.print(Text(f'  {source.name}{page}: "{source.quote}"', style="dim"))
+    if not (answer.sources or answer.abstained):
+        _err.print(Text("  (no source: no shown document was credited for this)", style="yellow"))
+    if answer.audit.truncated:
+        _err.print(Text("  (cut off: the model reached its token limit)", style="yellow"))
     for dropped in answer.audit.dropped:
         _err.print(Text(f"  thrown out: {dropped.string} ({dropped.reason})", style="dim"))
 

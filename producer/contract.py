@@ -98,6 +98,8 @@ class Question(Message):
             object.__setattr__(self, "deadline", self.asked_at + DEFAULT_DEADLINE_SECONDS)
         _require_text(self.text)
         require_collection(self.collection)
+        if self.deadline <= self.asked_at:
+            raise InvalidRequest("the deadline has passed before the question is asked; give seconds above zero")
         _require_choice("connector", self.connector, CONNECTORS)
         _require_choice("policy", self.policy, POLICIES)
         if self.top_k is not None and not 1 <= self.top_k <= 50:
@@ -243,7 +245,8 @@ class Progress(Message):
     chunks: int = 0
     failures: int = 0
     seconds: float = 0.0
-    current: str = ""
+    told_at: float = field(default_factory=time.time)
+    """When the worker said this, in Unix seconds."""
 
     @property
     def chunks_per_second(self) -> float:
@@ -290,7 +293,7 @@ class TaskStatus(Message):
 
 def require_collection(name: str) -> str:
     """Return `name`, or raise InvalidRequest: collections become key names and must stay apart."""
-    if not _COLLECTION.fullmatch(name):
+    if not isinstance(name, str) or not _COLLECTION.fullmatch(name):
         raise InvalidRequest(
             f"collection {name!r} is no valid name; use 1 to 64 of a-z, 0-9, _ and -, first a letter or digit"
         )
@@ -298,8 +301,8 @@ def require_collection(name: str) -> str:
 
 
 def _require_text(text: str) -> None:
-    if not text.strip():
-        raise InvalidRequest("the question is empty")
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidRequest("the question is empty, or no text")
     if len(text) > _MAX_QUESTION:
         raise InvalidRequest(f"the question has {len(text)} characters; at most {_MAX_QUESTION} are read")
 

@@ -30,6 +30,9 @@ RECEIPT_SECONDS: Final = 48 * 3600
 
 # Custom state of a running ingest; Celery's own states are used for the rest.
 PROGRESS_STATE: Final = "PROGRESS"
+# A worker tells its progress after each file; one that was silent for so long died with its ingest.
+SILENCE_SECONDS: Final = 600.0
+LOST_ERROR: Final = "WorkerLost"
 # Flower shows an event of this type as a task's state.
 PROGRESS_EVENT: Final = "task-progress"
 

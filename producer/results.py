@@ -18,14 +18,16 @@ from redis.retry import Retry
 
 from producer.config import ProducerConfig
 from producer.contract import Progress, State, TaskStatus
-from producer.errors import BrokerUnavailable
+from producer.errors import BrokerUnavailable, ConfigurationError
 from producer.names import (
     DEADLINE_ERROR,
     FAILURE_TYPE,
+    LOST_ERROR,
     PROGRESS_STATE,
     RECEIPT_PREFIX,
     RECEIPT_SECONDS,
     RESULT_PREFIX,
+    SILENCE_SECONDS,
 )
 
 # Pub/sub may lose a message (a reconnect); a waiting caller looks at the key itself this often as well.
@@ -105,12 +107,19 @@ def _interpret(id: str, receipt: Mapping[str, Any], meta: Mapping[str, Any] | No
     if state == "SUCCESS":
         return TaskStatus(id=id, state="succeeded", kind=kind), result
     if state == PROGRESS_STATE:
-        return TaskStatus(id=id, state="progress", kind=kind, progress=Progress.from_dict(result)), None
+        return _progress(id, kind, Progress.from_dict(result)), None
     if state == "FAILURE":
         return _failure(id, kind, result), None
     if state == "REVOKED":
         return TaskStatus(id=id, state=_revoked_state(receipt), kind=kind), None
     return TaskStatus(id=id, state="started", kind=kind), None
+
+
+def _progress(id: str, kind: str, progress: Progress) -> TaskStatus:
+    if time.time() - progress.told_at > SILENCE_SECONDS:
+        reason = f"the worker has said nothing for {SILENCE_SECONDS:g} seconds; send the task again"
+        return TaskStatus(id=id, state="failed", kind=kind, error=LOST_ERROR, reason=reason, retryable=True)
+    return TaskStatus(id=id, state="progress", kind=kind, progress=progress)
 
 
 def _state_without_result(receipt: Mapping[str, Any]) -> State:
@@ -138,5 +147,7 @@ def _failure(id: str, kind: str, result: object) -> TaskStatus:
 def _translated() -> Iterator[None]:
     try:
         yield
+    except redis.AuthenticationError as error:
+        raise ConfigurationError("Redis refused the user or password in the broker URL (RAG_BROKER_URL)") from error
     except (redis.RedisError, OSError) as error:
         raise BrokerUnavailable(f"Redis cannot be reached: {type(error).__name__}") from error

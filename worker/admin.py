@@ -19,7 +19,7 @@ from producer.config import read, settings_table
 from producer.errors import RagError
 from worker.config import ModelServerConfig, WorkerConfig
 from worker.demo import run_demo
-from worker.embedded import Stack, note_pids, only_one, prepare, services
+from worker.embedded import Stack, forget_pids, note_pids, only_one, prepare, services
 from worker.errors import SettingError, WorkerError
 from worker.model_server import serve
 from worker.runtime import current
@@ -40,7 +40,8 @@ def up(data: DataFolder = Path(".rag")) -> None:
     with running_stack(data) as (stack, supervisor):
         _console.print(_how_to_use(stack))
         while True:
-            supervisor.watch()
+            if supervisor.watch():
+                note_pids(stack.folder, supervisor.pids())
             time.sleep(_WATCH_SECONDS)
 
 
@@ -67,6 +68,7 @@ def model() -> None:
 def rebuild(
     collection: str,
     folder: Annotated[Path | None, typer.Option(help="its folder; default: the one in RAG_FOLDERS")] = None,
+    accept_loss: Annotated[bool, typer.Option(help="forget documents even where most of them are gone")] = False,
 ) -> None:
     """Read and embed a collection anew beside the live one, which goes on answering, and switch at the end."""
     runtime = current()
@@ -74,7 +76,7 @@ def rebuild(
     if source is None:
         raise SettingError(f"RAG_FOLDERS names no folder for {collection!r}; give --folder")
     with _console.status(f"rebuilding {collection}"):
-        outcome = runtime.ingests.rebuild(source, collection=collection)
+        outcome = runtime.ingests.rebuild(source, collection=collection, accept_loss=accept_loss)
     _console.print(
         f"{collection}: {outcome.added} documents, {outcome.chunks} chunks, {len(outcome.refused)} refused"
     )
@@ -98,6 +100,7 @@ def running_stack(data: Path) -> Iterator[tuple[Stack, Supervisor]]:
         finally:
             with _console.status("stopping"):
                 supervisor.stop()
+            forget_pids(data)
             _console.print("stopped")
 
 

@@ -60,6 +60,7 @@ class AnswerFlow:
         `deadline` is in Unix seconds. Raises UnknownCollection, StoreUnavailable, DeadlineExceeded, or what the
         connector raises.
         """
+        model = self._connector(connector)
         watch = Stopwatch()
         with watch.stage("retrieve"):
             passages = gather(
@@ -75,15 +76,18 @@ class AnswerFlow:
             return Outcome(_no_evidence(policy), reason="no_evidence", timings=watch.seconds)
         _require_time(deadline)
         with watch.stage("generate"):
-            draft = self._draft(Prompt(question, passages), connector, deadline, id)
+            draft = self._draft(Prompt(question, passages), model, deadline, id)
         with watch.stage("check"):
             verdict = _check(draft, passages, question, policy)
         return Outcome(verdict, passages, _reason(verdict), draft.model, draft.usage, watch.seconds)
 
-    def _draft(self, prompt: Prompt, connector: str, deadline: float, id: str) -> Draft:
-        model = self._connectors.get(connector)
-        if model is None:
-            raise ModelRefused(f"connector {connector!r} is not set up on this worker; see RAG_CLAUDE_API_KEY")
+    def _connector(self, name: str) -> Connector:
+        """Look before anything is done: a question for a model that is not there must not end as "no answer"."""
+        if name not in self._connectors:
+            raise ModelRefused(f"connector {name!r} is not set up on this worker; see RAG_CLAUDE_API_KEY")
+        return self._connectors[name]
+
+    def _draft(self, prompt: Prompt, model: Connector, deadline: float, id: str) -> Draft:
         draft = model.complete(prompt, max_tokens=self._answer_tokens, deadline=deadline)
         if self._trace:
             self._trace.write(id, prompt, draft)

@@ -41,6 +41,7 @@ def run_demo(broker_url: str, *, documents: Path, questions: Path, traces: Path,
             answers.append(answer)
     console.print(Rule("All questions"))
     console.print(_summary(asked, answers))
+    console.print("The model is small: it invents, and what it invents is thrown out. `make up` starts this to stay.")
 
 
 def _questions(file: Path) -> list[str]:

@@ -54,7 +54,8 @@ class Stack:
 
     def write_settings(self) -> None:
         """Write what an app on this machine needs to reach the stack, readable by its owner alone."""
-        text = f"export RAG_BROKER_URL='{self.broker_url}'\n"
+        programs = Path(sys.executable).parent
+        text = f"export RAG_BROKER_URL='{self.broker_url}'\nexport PATH='{programs}':\"$PATH\"\n"
         _write_private(self.settings_file, text)
 
 
@@ -90,6 +91,11 @@ def only_one(folder: Path) -> Iterator[int]:
 def note_pids(folder: Path, pids: Mapping[str, int]) -> None:
     """Write down which processes use the folder, for the message to a second start."""
     (folder / "pids.json").write_text(json.dumps({"up": os.getpid(), **pids}))
+
+
+def forget_pids(folder: Path) -> None:
+    """Nothing uses the folder any more."""
+    (folder / "pids.json").unlink(missing_ok=True)
 
 
 def services(stack: Stack, environment: Mapping[str, str]) -> list[Service]:

@@ -20,7 +20,7 @@ from worker.stored import DocumentInfo
 
 # A folder that lost more than this share of its documents was more likely unmounted than tidied up.
 _LARGEST_LOSS = 0.5
-_CHECK = "check the folder and its mount. If the loss is meant, ingest into a collection of another name"
+_CHECK = "check the folder and its mount. If the loss is meant: python -m worker rebuild NAME --accept-loss"
 
 
 def _tolerated_loss(known: int) -> float:
@@ -89,6 +89,7 @@ class IngestFlow:
         folder: Path,
         *,
         collection: str,
+        accept_loss: bool = False,
         progress: Callable[[IngestProgress], None] = lambda _: None,
     ) -> IngestOutcome:
         """Read and embed every file of `folder` anew, beside what answers now, and switch when all is there.
@@ -98,7 +99,7 @@ class IngestFlow:
         """
         files = list_files(folder)
         known = len(self._store.documents(collection))
-        if known - len(files) > _tolerated_loss(known):
+        if known - len(files) > _tolerated_loss(known) and not accept_loss:
             raise FolderUnavailable(f"{folder} holds {len(files)} files and {known} documents are stored: {_CHECK}")
         generation = self._store.stage(collection, **self._embedding)
         todo = plan(files, {})

@@ -64,13 +64,16 @@ class Supervisor:
             time.sleep(_LOOK_SECONDS)
         return time.monotonic() - child.started
 
-    def watch(self) -> None:
-        """Look once at every child: note the dead, restart those whose pause is over."""
+    def watch(self) -> bool:
+        """Look once at every child: note the dead, restart those whose pause is over; say whether one was."""
+        restarted = False
         for child in self._children.values():
             if child.restart_at is None and child.process.poll() is not None:
                 self._plan_restart(child)
             elif child.restart_at is not None and time.monotonic() >= child.restart_at:
                 self._restart(child)
+                restarted = True
+        return restarted
 
     def pids(self) -> dict[str, int]:
         """Return the process id of each service."""

@@ -133,6 +133,23 @@ def test_progress_of_an_ingest_is_readable_while_it_runs(client, server):
     assert (status.state, status.progress.done, status.progress.chunks_per_second) == ("progress", 4, 10.0)
 
 
+def test_an_ingest_whose_worker_fell_silent_is_lost_and_worth_another_try(client, server):
+    ticket = client.ingest("/documents", collection="handbook")
+    finish(server, ticket.id, "PROGRESS", {"total": 10, "done": 4, "told_at": time.time() - 3600})
+    with pytest.raises(TaskFailed, match="WorkerLost") as raised:
+        ticket.get(timeout=1)
+    assert raised.value.retryable
+
+
+def test_a_password_that_redis_refuses_is_a_configuration_error():
+    with ValkeyServer() as server:
+        with redis.Redis.from_url(server.connection_url) as connection:
+            connection.config_set("requirepass", "right")
+        url = server.connection_url.replace("redis://", "redis://:wrong@")
+        with RagClient(url) as client, pytest.raises(ConfigurationError):
+            client.ask("What?", collection="handbook")
+
+
 def test_no_word_of_a_question_is_in_the_shown_arguments(client, server):
     client.ask("My client Avery Canary asks about vesting", collection="handbook")
     message = json.loads(server.lindex(ANSWER_QUEUE, 0))

@@ -70,8 +70,10 @@ def test_what_is_no_object_is_no_message(payload):
         Question.from_dict(payload)
 
 
-def test_a_field_of_the_wrong_type_is_a_contract_error():
+def test_a_field_of_the_wrong_type_is_a_typed_error():
     with pytest.raises(ContractError):
+        Question.from_dict({"text": "What?", "collection": "handbook", "top_k": "many"})
+    with pytest.raises(InvalidRequest):
         Question.from_dict({"text": 5, "collection": "handbook"})
 
 
@@ -85,6 +87,9 @@ def test_a_field_of_the_wrong_type_is_a_contract_error():
         ({"collection": ""}, "collection"),
         ({"connector": "gpt"}, "gpt"),
         ({"policy": "lax"}, "lax"),
+        ({"text": None}, "no text"),
+        ({"collection": None}, "collection"),
+        ({"asked_at": 100.0, "deadline": 99.0}, "deadline"),
         ({"top_k": 0}, "top_k"),
         ({"min_score": 2.0}, "min_score"),
     ],

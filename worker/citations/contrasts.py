@@ -39,6 +39,9 @@ _SETS = (
     ("basic", "diluted"),
     ("current", "noncurrent", "non-current"),
     ("operating", "investing", "financing"),
+    ("401(k)", "403(b)", "457(b)", "ira", "hsa", "fsa", "529 plan"),
+    ("auto", "homeowner", "renter", "umbrella", "dental", "vision"),
+    ("car", "homeowner", "renter", "umbrella", "dental", "vision"),
 )
 _BY_WORD: dict[str, list[frozenset[str]]] = {}
 for _set in _SETS:
@@ -47,6 +50,8 @@ for _set in _SETS:
 _FINDER = re.compile(
     r"(?<![\w-])(?:" + "|".join(sorted(map(re.escape, _BY_WORD), key=len, reverse=True)) + r")(?=s?(?![\w-]))"
 )
+_PLURAL = re.compile(r"(?<=[a-z])ies\b")
+_PLAN = re.compile(r"\b(40[13]|457) ?\(?([kb])\b\)?")
 
 
 def contrast(statement: str, evidence: str) -> tuple[str, str] | None:
@@ -67,4 +72,4 @@ def contrast(statement: str, evidence: str) -> tuple[str, str] | None:
 
 def _words(text: str) -> dict[str, None]:
     """The words of the sets in a text, in the singular, in order."""
-    return dict.fromkeys(_FINDER.findall(re.sub(r"(?<=[a-z])ies\b", "y", text.lower())))
+    return dict.fromkeys(_FINDER.findall(_PLAN.sub(r"\1(\2)", _PLURAL.sub("y", text.lower()))))

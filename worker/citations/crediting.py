@@ -7,14 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from worker.citations.mentions import Mention
-from worker.citations.statements import SUPPORTED, Clause, Grounds, Statement
+from worker.citations.statements import LEAST_CARRIED, SUPPORTED, Clause, Grounds, Statement
 from worker.citations.support import RELATIVE_FLOOR, Unit
 from worker.records import CitedSource
 
-# Below this share of a clause's words and figures, even the best document shown does not carry it.
-_LEAST_CARRIED = 0.2
-# A document that holds a clause's figures must hold this share of its words too.
-_LEAST_WORDS = 0.2
 _QUOTED = 0.3
 
 
@@ -26,15 +22,20 @@ class Credit:
     reason: str = ""
 
 
-def credit(mentions: Sequence[Mention], statements: Sequence[Statement], grounds: Grounds) -> list[Credit]:
-    """Judge every mention of a shown document by the statements that it is cited for."""
+def credit(
+    mentions: Sequence[Mention], statements: Sequence[Statement], grounds: Grounds, *, strict: bool
+) -> list[Credit]:
+    """Judge every mention of a shown document by the statements that it is cited for.
+
+    Strictly, a statement that no evidence sentence carries has no source, even where a document holds its figures.
+    """
     scopes = _scopes(mentions, statements)
     known: dict[tuple[str, range], str] = {}
     credited: list[Credit] = []
     for mention, scope in zip(mentions, scopes, strict=True):
         key = (mention.name or "", scope)
         if key not in known:
-            known[key] = _reason(key[0], statements[scope.start : scope.stop], grounds)
+            known[key] = _reason(key[0], statements[scope.start : scope.stop], grounds, strict=strict)
         credited.append(Credit(mention, known[key]))
     return credited
 
@@ -54,7 +55,7 @@ def _scopes(mentions: Sequence[Mention], statements: Sequence[Statement]) -> lis
     return scopes
 
 
-def _reason(name: str, scope: Sequence[Statement], grounds: Grounds) -> str:
+def _reason(name: str, scope: Sequence[Statement], grounds: Grounds, *, strict: bool) -> str:
     """Why a document carries none of the statements; "" where it carries one, or nothing can be judged."""
     claims = [statement for statement in scope if statement.kind != "refusal"]
     if not claims:
@@ -62,7 +63,8 @@ def _reason(name: str, scope: Sequence[Statement], grounds: Grounds) -> str:
     sound = [statement for statement in claims if not statement.fault]
     if not sound:
         return next(statement.fault for statement in claims)
-    if any(_carries(name, statement, grounds) for statement in sound):
+    carried = [statement for statement in sound if not (strict and statement.state == "unsupported")]
+    if any(_carries(name, statement, grounds) for statement in carried):
         return ""
     judged = [statement for statement in sound if statement.kind == "claim"]
     return "not_supported" if judged or len(sound) < len(claims) else ""
@@ -91,21 +93,23 @@ def carries_clause(name: str, clause: Clause, grounds: Grounds) -> bool:
         grounds.shares[clause] = document_shares(clause, grounds)
     shares = grounds.shares[clause]
     best = max(shares.values(), default=0.0)
-    return best >= _LEAST_CARRIED and shares.get(name, 0.0) >= RELATIVE_FLOOR * best
+    return best >= LEAST_CARRIED and shares.get(name, 0.0) >= RELATIVE_FLOOR * best
 
 
 def document_shares(clause: Clause, grounds: Grounds) -> dict[str, float]:
-    """For each shown document the mean of its word coverage and its share of the figures, 0..1."""
+    """For each shown document the mean of its word coverage and its share of the figures, 0..1.
+
+    A document that holds hardly any of the clause's words carries nothing, whatever figures it holds.
+    """
     coverage = grounds.evidence.passage_coverage(clause.stems) if clause.stems else []
-    holders = [{entry.unit.passage for entry in grounds.ledger.find(figure)[0]} for figure in clause.figures]
+    holders = [grounds.ledger.holders(figure) for figure in clause.figures]
     shares: dict[str, float] = {}
     for index, passage in enumerate(grounds.passages):
-        if coverage and coverage[index] < _LEAST_WORDS:
-            shares.setdefault(passage.name, 0.0)
-            continue
         parts = [coverage[index]] if coverage else []
         if holders:
             parts.append(sum(index in holder for holder in holders) / len(holders))
+        if clause.is_whole and coverage[index] < LEAST_CARRIED:
+            parts = []
         share = sum(parts) / len(parts) if parts else 0.0
         shares[passage.name] = max(share, shares.get(passage.name, 0.0))
     return shares

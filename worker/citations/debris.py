@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 _REASONING = "think|thinking|thought|reasoning|scratchpad|analysis"
-_CLOSING = re.compile(rf"</(?:{_REASONING})>|\[/INST\]", re.I)
-_OPENING = re.compile(rf"<(?:{_REASONING})>", re.I)
+_CLOSING = re.compile(rf"(?:<|◁)/(?:{_REASONING})(?:>|▷)|\[/INST\]", re.I)
+_OPENING = re.compile(rf"(?:<|◁)(?:{_REASONING})(?:>|▷)", re.I)
 _FINAL_CHANNEL = re.compile(r"<\|channel\|>final<\|message\|>")
 _END = re.compile(
     r"<\|(?:im_end|eot_id|eom_id|end|endoftext|end_of_text|return|end_of_turn|eot)\|>|</s>|<end_of_turn>|"
@@ -19,15 +19,18 @@ _TOKEN = re.compile(
     r"(?:<\|(?:im_start|start_header_id|start)\|>|<start_of_turn>)\s*(?:assistant|model)?\s*(?:<\|"
     r"end_header_id\|>|<\|message\|>)?"
     r"|<\|[\w ▁]{1,40}\|>|<｜[\w ▁]{1,40}｜>|</?s>|<(?:bos|eos|pad|unk|start_of_turn|end_of_turn)>|\[/?INST\]|"
-    r"<</?SYS>>",
+    r"<</?SYS>>|</?(?:tool|function)_call>",
     re.I,
 )
 _ROLE = re.compile(
-    r"\s*(?:[*_#]*(?:assistant|ai|bot|model|final answer|answer|response|antwort|respuesta|"
+    r"\s*(?:[*_#]*[ ]?(?:assistant|ai|bot|model|final answer|answer|response|antwort|respuesta|"
     r"réponse)[*_]*\s*[:：][*_]*\s*)+",
     re.I,
 )
-_NEXT_TURN = re.compile(r"^[ \t>*_#]*(?:question|user|human|instruction)[*_]*[ \t]*[:：]", re.I | re.M)
+_NEXT_TURN = re.compile(
+    r"^[ \t>*_#]*(?:question|user|human|instruction|q(?=[*_]*:[^\n]{0,400}\n+[ \t*_]*a[*_]*:))[*_]*[ \t]*[:：]",
+    re.I | re.M,
+)
 _TAGGED_ANSWER = re.compile(r"</?(?:answer|final_answer|response|output)>", re.I)
 # One line or sentence, three times or more in a row, is a loop: nothing is lost when it is said once.
 _SENTENCE = re.compile(r"[^.!?\n]++(?:[.!?]++|\n|\Z)(?:[ \t]*(?:\[[^\]\n]{1,40}\]|\([^)\n]{1,40}\)))*\s*|[.!?\n]")

@@ -112,7 +112,7 @@ def _round(text: str, listed: Sequence[Mention], grounds: Grounds, *, strict: bo
     body = _without_names(reading.text, [mention.string for mention in mentions if mention.name is None])
     statements = read_statements(body, grounds)
     named = [mention for mention in mentions if mention.name]
-    credited = credit(named, statements, grounds)
+    credited = credit(named, statements, grounds, strict=strict)
     left = _without(body, [s for s in statements if s.must_go]) if strict else body
     remaining = [s for s in statements if not (strict and s.must_go)]
     abstained = _abstains(remaining, grounds, [c.mention.name or "" for c in credited if not c.reason])

@@ -10,6 +10,7 @@ from worker.citations.numerals import Figure
 
 _MONEY = frozenset(("USD", "EUR", "GBP", "JPY", "CHF", "CAD"))
 _MONTHS_IN = {"year": 12, "quarter": 3, "month": 1}
+_POINTS_IN = {"percent": 100, "bp": 1}
 _UNIT_WORDS = {
     "percent": re.compile(r"%|per ?cent|pct", re.I),
     "bp": re.compile(r"basis point|bps", re.I),
@@ -44,7 +45,7 @@ def equal(figure: Figure, other: Figure, scales: Scales) -> bool:
     """Whether an evidence figure says the same amount, in whatever spelling."""
     if other.kind not in ("number", "year"):
         return False
-    if figure.value == other.value or is_fraction(figure, other) or _same_time(figure, other):
+    if figure.value == other.value or _converts(figure, other):
         return True
     if figure.step == _THOUSANDTH and figure.value * 1000 == other.value:
         return True  # `7.000` with a point between the thousands
@@ -58,7 +59,8 @@ def rounds(figure: Figure, other: Figure, scales: Scales) -> bool:
         return False
     return any(
         other.step * scale < step
-        and abs(figure.value - other.value * scale) <= min(step / 2, figure.value / _ROUNDING_ERROR)
+        and -step / 2 < figure.value - other.value * scale <= step / 2
+        and abs(figure.value - other.value * scale) <= figure.value / _ROUNDING_ERROR
         for scale in ({Decimal(1), *scales} if other.factor == 1 else {Decimal(1)})
     )
 
@@ -78,7 +80,7 @@ def same_key(figure: Figure, other: Figure) -> bool:
 def units_agree(figure: Figure, other: Figure, text: str) -> bool:
     """Whether the units are one, or the evidence, whose text is given, leaves the unit to its context."""
     unit = figure.unit
-    if unit in ("", other.unit) or is_fraction(figure, other) or _same_time(figure, other):
+    if unit in ("", other.unit) or _converts(figure, other):
         return True
     if other.unit or unit not in _UNIT_WORDS:
         return not other.unit
@@ -93,6 +95,16 @@ def is_fraction(figure: Figure, other: Figure) -> bool:
         return False
     percent, plain = (figure, other) if figure.unit == "percent" else (other, figure)
     return 0 < plain.value < 1 and percent.value == plain.value * 100
+
+
+def _converts(figure: Figure, other: Figure) -> bool:
+    return is_fraction(figure, other) or _same_time(figure, other) or _same_rate(figure, other)
+
+
+def _same_rate(figure: Figure, other: Figure) -> bool:
+    """`415 basis points` and `4.15 %`."""
+    points = {each.unit: each.value * _POINTS_IN.get(each.unit, 0) for each in (figure, other)}
+    return points.keys() == _POINTS_IN.keys() and points["bp"] == points["percent"]
 
 
 def _same_time(figure: Figure, other: Figure) -> bool:

@@ -13,12 +13,17 @@ from worker.citations.equality import is_fraction, same_key, same_value, units_a
 from worker.citations.ledger import Entry, Ledger
 from worker.citations.numerals import Figure, read_figures
 from worker.citations.sentences import Offsets
-from worker.citations.wording import content_stems
+from worker.citations.wording import WHOLE, content_stems
 from worker.records import FigureCheck
 
 _SMALL_OPERAND = 12
 _COMMON_OPERANDS = frozenset((24, 26, 52, 100, 360, 365, 1000))
 _CORRECTED = re.compile(r"(?:\bnot|n't|n’t|rather than|instead of|no longer|never)\s+(?:\w+\s+){0,3}$", re.I)
+_DECLINE = re.compile(
+    r"\b(?:loss|los[et]|decreas|declin|fell|fall|drop|negative|minus|reduc|down|lower|deficit|outflow|"
+    r"used in|paid|cut)|\(\$?\d",
+    re.I,
+)
 _SUPPOSED = re.compile(r"\b(?:if|assuming|given|with|for|suppose)\b[^.;:]*$", re.I)
 # From this coverage on, an evidence sentence says the same as the answer's, and its years are the years meant.
 _SAME_SENTENCE = 0.8
@@ -30,18 +35,25 @@ _ELSEWHERE_COVERAGE, _ELSEWHERE_MARGIN = 0.7, 0.3
 def check_figures(text: str, sentence: Offsets, ledger: Ledger, question: str = "") -> list[FigureCheck]:
     """What became of every figure of one sentence of an answer, in order.
 
-    `verified` and `rounded` name the evidence; `computed` is a result whose working the answer shows, from supported
-    operands; `question` repeats the question's own figure as a condition or a correction, which supports nothing. The
-    reason of an `unsupported` figure is one of `number`, `unit`, `sign`, `date`, `scope`, `misplaced`, `arithmetic`,
-    `echo`.
+    `verified` and `rounded` name the evidence, except for a year out of a heading; `computed` is a result whose
+    working the answer shows, from supported operands; `question` repeats the question's own figure as a condition
+    or a correction, which supports nothing. The reason of an `unsupported` figure is one of `number`, `unit`,
+    `sign`, `date`, `scope`, `misplaced`, `arithmetic`, `echo`.
     """
     asked = read_figures(question)
     figures = [figure for figure in read_figures(text, *sentence) if not _only_counts(figure)]
-    bindings = bind(text, sentence, figures)
+    bindings = [_asked(said, asked, question) for said in bind(text, sentence, figures)]
     checks = [_check(text, figure, said, ledger, asked) for figure, said in zip(figures, bindings, strict=True)]
     for working in shown_workings(text, figures):
         _apply(working, figures, checks)
     return checks
+
+
+def _asked(said: Binding, asked: Sequence[Figure], question: str) -> Binding:
+    """A short answer, `It is $500`, says what was asked."""
+    if said.years or len(set(content_stems(said.sentence))) >= WHOLE:
+        return said
+    return replace(said, clause=f"{said.clause} {question}", years=years_of(asked))
 
 
 def _only_counts(figure: Figure) -> bool:
@@ -54,6 +66,8 @@ def _check(text: str, figure: Figure, said: Binding, ledger: Ledger, asked: Sequ
     entry, reason, rounded = _support(figure, said, ledger)
     if entry:
         return replace(check, state="rounded" if rounded else "verified", reason=reason, support=entry.span)
+    if figure.kind == "year" and ledger.holders(figure) and not _contradicts_date(figure, said, ledger):
+        return replace(check, state="verified")
     if any(same_value(figure, other) or (figure.key and figure.key == other.key) for other in asked):
         return _echo(check, figure, said, ledger)
     if figure.key.endswith(")") and not any(entry.figure.key.endswith(")") for entry in ledger.entries):
@@ -115,17 +129,22 @@ def _among(figure: Figure, dates: Sequence[Figure]) -> bool:
 def _conflict(figure: Figure, entry: Entry, said: Binding, ledger: Ledger) -> str:
     """Why an equal figure of the evidence is another one; "" where it is this one."""
     signs = {figure.sign, entry.figure.sign}
-    scoped = contrast(said.clause, entry.context)
-    if not scoped and said.clause != said.sentence:
-        scoped = contrast(said.clause, entry.unit.text)
+    unit = entry.unit
+    scopes = (entry.context, unit.text if said.clause != said.sentence else "", f"{unit.context} {unit.text}")
     checks = (
         ("unit", not units_agree(figure, entry.figure, entry.text) or _apart(said.periods, entry.periods)),
-        ("sign", signs == {"+", "-"}),
+        ("sign", signs == {"+", "-"} or _turns_negative(figure, said, entry)),
         ("date", _apart(said.years, entry.years)),
-        ("scope", scoped is not None),
+        ("scope", any(contrast(said.clause, scope) for scope in scopes)),
         ("misplaced", _stands_elsewhere(entry, said, ledger)),
     )
     return next((reason for reason, holds in checks if holds), "")
+
+
+def _turns_negative(figure: Figure, said: Binding, entry: Entry) -> bool:
+    """A minus, and no bullet, where the evidence speaks of no decline."""
+    inside = said.before.strip(" ")[-1:] not in ("", "\n")
+    return inside and figure.sign == "-" and not entry.figure.sign and not _DECLINE.search(entry.unit.text)
 
 
 def _apart(said: frozenset[object], shown: frozenset[object]) -> bool:

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from worker.citations.contrasts import contrast
 from worker.citations.numerals import read_figures
+from worker.citations.refusals import is_refusal
 from worker.citations.support import Unit
 from worker.citations.wording import content_stems, words
 
@@ -26,7 +27,7 @@ _NEGATION = re.compile(
 )
 _BOUND_NEGATION = re.compile(
     r"\b(?:no|not) (?:more|less|fewer|later|earlier) than\b|\bnot only\b|, (?:and )?not [$€£]?\d|\bwhether or not\b|"
-    r"\bnot exceed(?:ing)?\b|\bif not\b",
+    r"\bnot [$€£]?[\d.,]+%?,? but\b|\bnot exceed(?:ing)?\b|\bif not\b",
     re.I,
 )
 _MUST = re.compile(r"\b(?:must|shall|required? to|requires|has to|have to|needs? to|mandatory|obliged)\b", re.I)
@@ -37,6 +38,10 @@ _EXCEPTION = re.compile(
     r"\b(?:except(?:ion)?s?|unless|other than|excluding|but not|provided that|only if|as long as)\b", re.I
 )
 _DIRECTION = re.compile(r"\b(?:than|to|from|by|over|before|after|exceeds?|pays?|owes?|owns?|lends?)\b", re.I)
+
+
+# The answer to a question, or what is conceded, before the fact.
+_ASIDE = re.compile(r"^\W*(?:(?:no|yes|not exactly)\b[,.;:–—-]|(?:while|although|though)\b[^,]{4,160},)\s*", re.I)
 
 
 def find_flips(sentence: str, units: Sequence[tuple[Unit, float]]) -> tuple[str, ...]:
@@ -69,10 +74,8 @@ def _flips(sentence: str, unit: Unit) -> tuple[str, ...]:
 def _negation_differs(sentence: str, evidence: str) -> bool:
     """One of the two is negated and the other is not; "not more than" is a bound."""
     evidence = _nearest_clause(sentence, evidence)
-    sentence = re.sub(
-        r"^\W*(?:no|yes|not exactly)\b[,.;:–—-]\s*", "", sentence, flags=re.I
-    )  # the answer to a question, and then the fact
-    return _negations(sentence) % 2 != _negations(evidence) % 2
+    sentence = ";".join(part for part in _ASIDE.sub("", sentence).split(";") if not is_refusal(part))
+    return is_negated(sentence) != is_negated(evidence)
 
 
 def _nearest_clause(sentence: str, evidence: str) -> str:
@@ -85,6 +88,11 @@ def _nearest_clause(sentence: str, evidence: str) -> str:
         if len(wanted & set(content_stems(best))) >= 0.8 * len(wanted & set(content_stems(evidence)))
         else evidence
     )
+
+
+def is_negated(text: str) -> bool:
+    """Whether a sentence denies; "not more than" is a bound."""
+    return _negations(text) % 2 == 1
 
 
 def _negations(text: str) -> int:

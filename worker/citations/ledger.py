@@ -57,7 +57,18 @@ class Ledger:
     def years(self) -> frozenset[int]:
         """Every year that the evidence speaks of, headings included."""
         said = years_of(entry.figure for entry in self.entries)
-        return said.union(*map(_heading_years, self.evidence.passages))
+        return said.union(*self.heading_years)
+
+    @cached_property
+    def heading_years(self) -> tuple[frozenset[int], ...]:
+        """The years in each passage's headings and location, which hold for all of its text."""
+        return tuple(map(_heading_years, self.evidence.passages))
+
+    def holders(self, figure: Figure) -> set[int]:
+        """The passages that hold a figure in their text, or a year in their headings."""
+        found = {entry.unit.passage for entry in self.find(figure)[0]}
+        headed = enumerate(self.heading_years if figure.kind == "year" else ())
+        return found | {passage for passage, years in headed if int(figure.value) in years}
 
     def of_unit(self, unit: Unit) -> Sequence[Entry]:
         """The figures of one evidence sentence."""

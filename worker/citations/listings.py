@@ -21,9 +21,11 @@ _LABELS = (
 )
 _OPENED = r"[ \t>#*_•|-]*+"
 _LABEL_LINE = re.compile(
-    rf"^{_OPENED}(?:{_LABELS})(?:\(s\))?[*_]*[ \t]*[:：][*_]*[ \t]*(?P<content>[^\n]*)$", re.I | re.M
+    rf"^{_OPENED}(?:{_LABELS})(?:\(s\))?[*_]*[ \t]*[:：=][*_]*[ \t]*(?P<content>[^\n]*)$", re.I | re.M
 )
-_HEADING = re.compile(rf"^[ \t#*_]*+(?:{_LABELS})(?:\(s\))?[*_]*[ \t]*(?P<content>)$", re.I | re.M)
+_HEADING = re.compile(
+    rf"^[ \t#*_]*+(?:{_LABELS})(?:\(s\))?[*_]*[ \t]*(?P<content>)$(?:\n[=-]{{3,}}[ \t]*$)?", re.I | re.M
+)
 _INLINE = re.compile(
     rf"(?:(?<=[.!?。)\]*\"”])[ \t]+|"
     rf"<br[ ]?/?>[ \t]*)[*_]*(?:{_LABELS})(?:\(s\))?[*_]*[ \t]*[:：][*_]*[ \t]*(?P<content>[^\n]*)$",
@@ -91,7 +93,8 @@ def _bare(text: str, shown: Shown) -> Listing | None:
 
 
 def _labelled(text: str, match: re.Match[str], shown: Shown) -> Listing | None:
-    content, start = match["content"], match.start("content")
+    content = match["content"]
+    start = match.start("content") if content else match.end()
     if (boundary := _BOUNDARY.search(content)) and not _reads_as_sources(
         content[boundary.end() :], shown, last=False
     ):
@@ -123,9 +126,14 @@ def _block_end(text: str, position: int, shown: Shown) -> int:
 def _reads_as_sources(content: str, shown: Shown, *, last: bool) -> bool:
     """Whether text behind a label names sources; where nothing follows it, any short items do."""
     pointers = read_list(content, shown)
-    if not all(pointer.plain for pointer in pointers):
+    if any(_names(pointer) for pointer in pointers) or not any(pointer.plain for pointer in pointers):
         return True
     return not pointers or (last and sum(len(pointer.string.split()) for pointer in pointers) <= _LONG_ITEM)
+
+
+def _names(pointer: Pointer) -> bool:
+    """A number between words, as in `$1,240`, is none of a list of sources."""
+    return not pointer.plain and not pointer.string.isdecimal()
 
 
 def _pointers(text: str, start: int, end: int, shown: Shown) -> tuple[Pointer, ...]:

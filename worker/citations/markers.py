@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,10 @@ _EXPLICIT = re.compile(rf"[ \t*_]*(?:{WORDS})(?:\(s\))?[ \t]*[:：](?!//)[*_]*[ 
 _SOFT = re.compile(rf"[ \t]*(?:see(?:[ \t]+also)?|cf\.?|siehe|vgl\.?|{LEAD_IN})[ \t]+(?:the[ \t]+)?", re.I)
 _WORDED = re.compile(rf"[ \t]*(?:{WORDS})\b", re.I)
 _NOTATION = re.compile(
-    r"\b(?:format|form|style|notation|syntax|pattern|tags?|markers?|brackets?)[ \t]*[:\"'“`]*[ \t]*$", re.I
+    r"\b(?:format|form|style|notation|syntax|pattern|tags?|markers?|brackets?|"
+    r"(?:lists?|arrays?|vectors?|tuples?|sets?|sequences?|regex|regular expression)"
+    r"(?:[ \t](?:like|such as|of))?)[ \t]*[:\"'“`]*[ \t]*$",
+    re.I,
 )
 _COUNTED = re.compile(
     r"\b(?:items?|sections?|steps?|lines?|rows?|options?|box|parts?|articles?|chapters?|pages?|questions?|"
@@ -32,13 +36,21 @@ _SUPERSCRIPT = re.compile(
     r"(?<=[.,;:!?)%\"”*]))[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}(?:[,⁻ ]{0,2}[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3})*|"
     r"<sup>[ \t]*\[?\^?(\d{1,4})\]?[ \t]*</sup>|\^(\d{1,3})\^"
 )
+_CIRCLED = re.compile(r"(?<=[\w%).!?\"”])[①-⑳❶-❿](?=[\s.,;:!?]|$)|⁽([⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3})⁾")
+_BETWEEN = re.compile(r"[ ]?[-–—‑][ ]?(?=[\[【［])")
+# Markup that a page would load or follow, and pictures by reference.
+_ACTIVE = re.compile(
+    r"</?(?:a|img|iframe|script|style|object|embed|video|audio|link|form|input|svg)\b[^<>]{0,400}>|"
+    r"!\[[^\[\]\n]{0,200}\]\[[^\[\]\n]{0,80}\]",
+    re.I,
+)
 _PLAIN_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _TAG_OPEN = re.compile(
     r"[<(](?:cite|citation|ref)(?:[ \t]+(?:index|id|"
     r"doc)s?[ \t]*=[ \t]*[\"']?(?P<index>[\w,. -]{1,80})[\"']?)?[ \t]*/?>",
     re.I,
 )
-_TAG_CLOSE = re.compile(r"</(?:cite|citation|ref)>", re.I)
+_TAG_CLOSE = re.compile(r"</(?:cite|citation|ref)>|</?(?:sources|citations|references)>", re.I)
 _TAGGED = re.compile(
     r"<(?P<tag>sources?|cite|citations?|ref|document|doc)>(?P<content>[^<>]{1,300})</(?P=tag)>", re.I
 )
@@ -83,6 +95,7 @@ def find_markers(
         findings.close(marker.start, marker.end)
     markers += _bracketed(findings, shown, notes, words)
     markers += (marker for marker in _superscripts(text, shown, notes) if findings.is_free(marker.start, marker.end))
+    markers += (marker for marker in _circled(text, shown) if findings.is_free(marker.start, marker.end))
     cut_off = _cut_off(findings, shown)
     markers += [cut_off] if cut_off else []
     _take(findings, sorted(markers, key=lambda marker: marker.start))
@@ -135,12 +148,25 @@ def _bracketed(
         elif _is_text(text, group):
             position = group.end
             continue
+        elif last := _range_end(text, group, by_start):
+            ends = f"{group.inside(text)}-{last.inside(text)}"
+            group = _Group(group.start, last.end)
+            marker = _Marker(
+                group.start, group.end, read_numbers(ends, shown, marker=text[group.start : group.end]) or ()
+            )
         else:
             pointers = _read(text, group, shown, notes, words)
             marker = None if pointers is None else _Marker(group.start, group.end, pointers)
         if marker:
             yield marker
             position = marker.end
+
+
+def _range_end(text: str, first: _Group, by_start: Mapping[int, _Group]) -> _Group | None:
+    """The second bracket of `[1]–[3]`."""
+    between = _BETWEEN.match(text, first.end)
+    last = by_start.get(between.end()) if between else None
+    return last if last and first.inside(text).isdecimal() and last.inside(text).isdecimal() else None
 
 
 def _is_text(text: str, group: _Group) -> bool:
@@ -152,6 +178,7 @@ def _is_text(text: str, group: _Group) -> bool:
         or before.rstrip().endswith(("=", "==", "∈", "return"))
         or _NOTATION.search(before)
         or _COUNTED.search(before)
+        or text[group.end : group.end + 1] in ("+", "{")
     ):
         return True
     return "[" in inside and "," in inside and _LITERAL.fullmatch(inside) is not None
@@ -235,6 +262,12 @@ def _superscripts(text: str, shown: Shown, notes: Mapping[str, Sequence[Pointer]
             yield _Marker(match.start(), match.end(), pointers)
 
 
+def _circled(text: str, shown: Shown) -> Iterator[_Marker]:
+    for match in _CIRCLED.finditer(text):
+        digits = match[1].translate(_PLAIN_DIGITS) if match[1] else str(int(unicodedata.numeric(match[0])))
+        yield _Marker(match.start(), match.end(), read_numbers(digits, shown, marker=match[0]) or ())
+
+
 def _tags(text: str, shown: Shown) -> Iterator[_Marker]:
     for match in _PRIVATE.finditer(text):
         yield _Marker(match.start(), match.end(), [Pointer(match[0], None, "foreign_marker")])
@@ -248,7 +281,7 @@ def _tags(text: str, shown: Shown) -> Iterator[_Marker]:
         documents = re.sub(r"-[\d.:]+", "", match["index"] or "")  # `2-3` is the third sentence of document 2
         if match.start() >= tagged_end:
             yield _Marker(match.start(), match.end(), read_numbers(documents, shown, marker=match[0]) or ())
-    for match in _TAG_CLOSE.finditer(text):
+    for match in (*_TAG_CLOSE.finditer(text), *_ACTIVE.finditer(text)):
         yield _Marker(match.start(), match.end(), ())
 
 

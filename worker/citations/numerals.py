@@ -22,7 +22,8 @@ _SCALES = {
     "mio": 6, "billion": 9, "billions": 9, "bn": 9, "b": 9, "trillion": 12, "tn": 12,
 }  # fmt: skip
 _CURRENCIES = {
-    "$": "USD", "us$": "USD", "usd": "USD", "dollar": "USD", "dollars": "USD", "美元": "USD", "c$": "CAD",
+    "$": "USD", "us$": "USD", "usd": "USD", "dollar": "USD", "dollars": "USD", "美元": "USD", "ドル": "USD",
+    "달러": "USD", "c$": "CAD",
     "cad": "CAD", "€": "EUR", "eur": "EUR", "euro": "EUR", "euros": "EUR", "£": "GBP", "gbp": "GBP",
     "pound": "GBP", "pounds": "GBP", "¥": "JPY", "jpy": "JPY", "yen": "JPY", "chf": "CHF", "cent": "cent",
     "cents": "cent", "¢": "cent",
@@ -57,7 +58,8 @@ _DIGITS = (
 _SCALE = r"(?:thousands?|millions?|billions?|trillion|hundred|mio|mn|mm|bn|tn|[kmb])(?!\w)"
 _UNIT = (
     r"%|％|per[ ]?cent(?:age[ ]points?)?\b|percentage[ ]points?\b|pct\b|prozent\b|basis[ -]points?\b|bps?\b|"
-    r"(?:US[ ])?dollars?\b|USD\b|EUR\b|euros?\b|€(?!\d)|£(?!\d)|GBP\b|pounds?\b|CHF\b|yen\b|cents?\b|¢|美元|"
+    r"(?:US[ ])?dollars?\b|USD\b|EUR\b|euros?\b|€(?!\d)|£(?!\d)|GBP\b|pounds?\b|CHF\b|yen\b|cents?\b|¢|美元|ドル|"
+    r"달러|"
     r"(?:years?|yrs?|months?|mos?|weeks?|days?|hours?|quarters?|times|fold)\b|(?<=\d)x(?!\w)"
 )
 _PER = (
@@ -75,14 +77,15 @@ _FIGURE = re.compile(
     |\b(?P<day_b>\d{{1,2}})(?:st|nd|rd|th)?[ ](?:of[ ])?(?P<name_b>{_MONTH})\b\.?(?:,?[ ](?P<year_b>{_YEAR})\b)?
     |\b(?P<name_c>{_MONTH})\.?,?[ ](?P<year_c>{_YEAR})\b
     |(?P<code>\b(?:\d{{1,4}}-){{2,}}\d{{2,4}}\b|\b\d{{1,2}}:\d{{2}}\b|\bQ[1-4]\b)
-    |(?P<own>(?<=\()\d{{1,2}}(?=\)[ ]+[a-z])|\b(?:steps?|phase|level|options?|questions?|notes?|items?|parts?|tier|
+    |(?P<own>(?<=\()\d{{1,2}}(?=\)(?:[ ]+[a-z]|[.!?]))|
+        \b(?:steps?|phase|level|options?|questions?|notes?|items?|parts?|tier|
         point|figure|example|pages?|p\.|no\.|number|bullet)[ ]\d{{1,3}}(?![\d.,%]))
     |(?P<form>\b(?:forms?|publications?|pub\.?|sections?|sec\.|schedules?|rule|article|chapter|title|irc|line|box|
         exhibit|appendix)[ ](?-i:[A-Z]{{1,2}}-?)?\d[\w.-]*(?:\(\w{{1,4}}\))*|§+[ ]?\d[\w.]*(?:\(\w{{1,4}}\))*
         |\b\d{{2,4}}[A-Z]?(?:\(\w{{1,3}}\))+
         |(?-i:\b[A-Z]{{1,3}}-\d{{1,4}}[A-Z]?\b|\b\d{{1,4}}-[A-Z]{{1,4}}\b|\b\d{{2,4}}[AC-JLN-Z]\b))
     |\b(?:FY|CY)[ ]?'?(?P<fiscal>\d{{4}}|\d{{2}})\b
-    |(?P<number>(?<![\w.])(?P<sign>(?<![\d\w%)])[-−–+])?
+    |(?P<number>(?<![^\W\u2e80-\uffef])(?<!\.)(?P<sign>(?<![\d\w%)])[-−–+])?
         (?P<currency>US\$|C\$|USD[ ]?|EUR[ ]?|GBP[ ]?|CHF[ ]?|[$€£¥][ ]?)?(?P<inner>[-−])?
         (?P<digits>{_DIGITS})(?P<fraction>[ ]?[½¼¾⅓⅔⅛]|[ ]\d{{1,2}}/\d{{1,2}}(?![\d/]))?
         (?P<ordinal>(?:st|nd|rd|th)\b)?

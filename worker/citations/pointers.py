@@ -22,7 +22,7 @@ WORDS = (
     r"quellen?|dokument|fuentes?|documento|fontes?|fonti|bron(?:nen)?|来源|文档"
 )
 _NUMBER = re.compile(
-    rf"\^?[ \t]*(?:(?:{WORDS}|[esdn])[ \t]*[:#.]?[ \t]*|"
+    rf"\^?[ \t]*(?:(?:{WORDS}|[esdn])[ \t_]*[:#.-]?[ \t]*|"
     rf"#)?(\d{{1,12}})(?:[ \t]*[-–—‑~][ \t]*(\d{{1,12}}))?[ \t]*(†.{{0,80}}|\^)?",
     re.I,
 )
@@ -72,7 +72,7 @@ def read_numbers(content: str, shown: Shown, *, marker: str = "") -> list[Pointe
     """
     read: list[tuple[re.Match[str], bool]] = []
     position = 0
-    content = content.rstrip(" \t,;")
+    content = content.rstrip(" \t,;.")
     while match := _NUMBER.match(content, position):
         position = match.end()
         if locator := LOCATOR.match(content, position):
@@ -96,7 +96,7 @@ def _numbers(read: list[tuple[re.Match[str], bool]], shown: Shown, marker: str) 
         if first >= _YEAR and first > count:
             return None
         whole = marker or match[0].strip()
-        if match[2] and (last <= first or last - first > _ABSURD):
+        if match[2] and (last < first or last - first > _ABSURD):
             pointers.append(Pointer(whole if single else match[0].strip(), None, "no_such_number", match.start()))
             continue
         for number in range(first, last + 1):
@@ -150,7 +150,7 @@ def _read_between(
 
 def _read_piece(piece: str, offset: int, shown: Shown, *, describes: bool) -> Iterator[Pointer]:
     bare = _BULLET.sub("", piece).strip(_TRIM).rstrip(".")
-    if _NOTHING.fullmatch(bare) or LOCATOR.fullmatch(bare):
+    if _NOTHING.fullmatch(bare) or (LOCATOR.fullmatch(bare) and bare[:1] != "#"):
         return
     numbers = None if describes else read_numbers(_inside(bare), shown, marker=bare)
     if numbers is not None:
@@ -187,6 +187,8 @@ def _inside(string: str) -> str:
 
 def _unwrapped(string: str) -> str:
     for opening, closing in ("()", "[]"):
+        if string[:1] == opening and string[-1:] == closing and string.count(opening) == 1:
+            string = string[1:-1]
         if string.endswith(closing) and string.count(opening) < string.count(closing):
             string = string[:-1]
         if string.startswith(opening) and string.count(opening) > string.count(closing):

@@ -15,7 +15,10 @@ _LEAST_CHARACTERS, _LEAST_WORDS = 12, 3
 _LONGEST = 4000
 _MARKED = re.compile(
     rf"\"([^\"\n]{{1,{_LONGEST}}})\"|“([^“”]{{1,{_LONGEST}}})”|„([^„“”]{{1,{_LONGEST}}})[“”]|"
-    rf"«([^«»]{{1,{_LONGEST}}})»|「([^「」]{{1,{_LONGEST}}})」"
+    rf"«([^«»]{{1,{_LONGEST}}})»|「([^「」]{{1,{_LONGEST}}})」|"
+    # Between single marks an apostrophe inside a word is no mark.
+    rf"(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w)){{1,{_LONGEST}}}+)'(?!\w)|"
+    rf"(?<!\w)‘((?:[^‘’\n]|(?<=\w)’(?=\w)){{1,{_LONGEST}}}+)’(?!\w)"
 )
 _BLOCK = re.compile(r"^[ \t]*>[ \t]?([^\n]+(?:\n[ \t]*>[ \t]?[^\n]+)*)", re.M)
 _ELLIPSIS = re.compile(r"\s*(?:\[?(?:…|\.{3,}|\. \. \.)\]?)\s*")

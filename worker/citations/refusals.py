@@ -65,7 +65,7 @@ _PATTERNS = (
     # is not stated in the documents; the answer is not present
     rf"\b(?:not|nowhere) {_ADVERBS}{_STATED}\b[^.!?]{{0,40}}?\b(?:in|by|from|within|"
     rf"on) (?:[\w-]+ ){{0,3}}?{_MATERIAL}\b",
-    rf"\banswer (?:to [^.!?]{{0,80}} )?is not {_STATED}\b|"
+    rf"\banswer (?:to [^.!?]{{0,80}} )?is not (?:{_STATED}|in)\b|\bnot (?:covered|{_STATED}) in what\b|"
     rf"\bno,? (?:the )?answer (?:is )?(?:not )?(?:{_STATED}|present)\b",
     # there is no information about; I do not have enough data
     rf"\b(?:there (?:is|was|are)|has|have|contains?|provides?|gives?|with|due to|find|found|offers?|see) "
@@ -75,6 +75,7 @@ _PATTERNS = (
     rf"access)\b(?: [\w'-]+){{0,3}}? ?{_KNOWLEDGE}\b",
     rf"^\W*(?:no|insufficient|not enough) (?:[\w'-]+ ){{0,3}}?{_KNOWLEDGE}\b(?! (?:deadline|is (?:needed|required)))",
     r"\bdo not have access\b|\b(?:not|in)sufficient to \w+",
+    rf"\bmakes? no mention\b|\b(?:i|we) lack (?:\w+ )?{_KNOWLEDGE}\b",
     r"\b(?:found|find|see|contains?|says?|there is|there was|states?) nothing\b",
     # cannot be determined; it is not clear from
     r"\b(?:cannot|could not) be (?:answered|determined|calculated|found|derived|inferred|established|"
@@ -83,7 +84,8 @@ _PATTERNS = (
     r"who|when|where)\b",
     r"^\W*(?:unknown|n/?a|none|not (?:available|applicable|specified|stated|provided|mentioned|found|sure)|"
     r"i am not sure)\W*$",
-    r"\bas an? (?:ai|artificial|large)\b|\b(?:outside|beyond) (?:the )?(?:scope|my knowledge|what the documents)\b",
+    rf"\bas an? (?:ai|artificial|large)\b|\b(?:outside|beyond) (?:of )?(?:the )?(?:scope|"
+    rf"my knowledge|what the|{_MATERIAL})\b",
     # German, Dutch
     r"\b(?:ich|wir|ik) (?:kann|können|habe|haben|weiß|wissen|finde|kan|heb|weet|vind)\b[^.!?]{0,60}\b(?:nicht|"
     r"keine?n?|niet|geen)\b",
@@ -91,8 +93,12 @@ _PATTERNS = (
     r"informatie)\b[^.!?]{0,60}"
     r"\b(?:nicht|keine?n?|nichts|niet|geen|niets)\b|\b(?:keine|geen) (?:antwort|antwoord|angaben?|"
     r"informatione?n?|informatie)\b",
+    r"\b(?:kann|können|weiß|finde|kan|weet|vind) (?:ich|wir|ik)\b[^.!?]{0,60}\b(?:nicht|keine?n?|niet|geen)\b|"
+    r"\b(?:nicht|niet|keine?|geen|nichts|niets)\b[^.!?]{0,30}\b(?:in|aus|uit) (?:den|de|dem|der)? ?(?:dokumenten|"
+    r"unterlagen|texten|"
+    r"quellen|documenten|teksten|bronnen)\b",
     # Spanish, Italian, Portuguese, French
-    r"\b(?:no|non|não) (?:puedo|podemos|tengo|tenemos|encuentro|encontré|sé|se (?:menciona|encuentra|"
+    r"\b(?:no|non|não) (?:puedo|podemos|tengo|tenemos|dispongo|encuentro|encontré|sé|se (?:menciona|encuentra|"
     r"especifica|indica)|posso|so|ho|trovo|"
     r"è possibile|sei|tenho|encontrei|é possível)\b",
     r"\b(?:documentos?|textos?|fuentes?|contexto|información|documenti|testi|fonti|fontes|"
@@ -113,6 +119,7 @@ _APOLOGY = re.compile(
     r"desculpe)\b[^.!?]{0,25}[.!?]?$"
 )
 _CONTRAST = re.compile(r"[,;–—-] ?(?:but|however|though|yet|aber|pero|mais)\b(?P<rest>.{12,})")
+_CONCESSION = re.compile(r"^\W*(?:while|although|(?:even )?though) [^,]{4,160}, (?P<rest>.{12,})")
 _DEFLECTING = re.compile(
     r"^\W*(?:it depends\b|(?:please )?(?:contact|consult|check with|speak (?:to|with)|ask|refer to|reach out)\b|"
     r"(?:you|i) (?:should|may want to|can|could|might|would|suggest|recommend)(?: (?:suggest|"
@@ -133,10 +140,10 @@ def is_refusal(sentence: str) -> bool:
     match = _REFUSING.search(plain)
     if match is None:
         return _APOLOGY.search(plain) is not None
-    contrast = _CONTRAST.search(plain, match.end())
-    return (
-        contrast is None or _REFUSING.search(contrast["rest"]) is not None or not re.search(r"\d", contrast["rest"])
-    )
+    others = [part for part in plain.split(";") if match[0] not in part]
+    for pattern in (_CONTRAST.search(plain, match.end()), _CONCESSION.match(plain)):
+        others += [pattern["rest"]] if pattern else []
+    return not any(re.search(r"\d", other) and not _REFUSING.search(other) for other in others)
 
 
 def is_deflection(sentence: str) -> bool:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Literal
 
 from worker.citations.mentions import Mention
-from worker.citations.statements import PARTLY, SUPPORTED, Grounds, Statement
+from worker.citations.statements import Grounds, Statement
 from worker.records import FigureCheck, QuoteCheck, SentenceCheck
-
-State = Literal["supported", "partly", "unsupported", "refusal", "removed", "no_claim"]
 
 _FIGURE_FLAGS = {
     "number": "number_unsupported:{0}",
@@ -58,20 +55,7 @@ def report_sentences(statements: Sequence[Statement], removed: Sequence[Statemen
 def _sentence(statement: Statement) -> SentenceCheck:
     span = statement.unit.span if statement.unit and statement.kind == "claim" else None
     flags = tuple(dict.fromkeys(_own_flags(statement)))
-    return SentenceCheck(
-        statement.start, statement.end, sentence_state(statement), round(statement.support, 3), span, flags
-    )
-
-
-def sentence_state(statement: Statement) -> State:
-    """How far the evidence carries a sentence."""
-    if statement.kind in ("foreign", "no_claim"):
-        return "no_claim"
-    if statement.kind == "refusal":
-        return "refusal"
-    if statement.fault or statement.support < PARTLY:
-        return "unsupported"
-    return "supported" if statement.support >= SUPPORTED else "partly"
+    return SentenceCheck(statement.start, statement.end, statement.state, round(statement.support, 3), span, flags)
 
 
 def report_flags(statements: Sequence[Statement]) -> Iterator[str]:
@@ -79,7 +63,7 @@ def report_flags(statements: Sequence[Statement]) -> Iterator[str]:
     for number, statement in enumerate(statements, start=1):
         flags = list(_own_flags(statement))
         yield from flags
-        if sentence_state(statement) == "unsupported" and not flags:
+        if statement.state == "unsupported" and not flags:
             yield f"sentence_unsupported:{number}"
 
 

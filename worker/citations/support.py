@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -60,6 +60,7 @@ class Evidence:
             frozenset(content_stems(passage.text)) | frozenset(content_stems(" ".join(passage.heading)))
             for passage in passages
         ]
+        self._names = frozenset(content_stems(" ".join(passage.name for passage in passages).replace("_", " ")))
         self._best: dict[frozenset[str], tuple[tuple[Unit, float], ...]] = {}
         frequency = Counter(word for vocabulary in self._vocabularies for word in vocabulary)
         self._weights = {word: 1 / (1 + math.log(count)) for word, count in frequency.items()}
@@ -80,6 +81,10 @@ class Evidence:
     def passage_coverage(self, words: Sequence[str]) -> list[float]:
         """The coverage of the stems by each passage."""
         return [self.coverage(words, vocabulary) for vocabulary in self._vocabularies]
+
+    def unseen(self, words: Iterable[str]) -> set[str]:
+        """The stems that neither a passage, nor a heading, nor a document's name holds."""
+        return set(words) - self._weights.keys() - self._names
 
     def novelty(self, words: Sequence[str]) -> float:
         """The share of neighbouring stems that no passage holds near each other, 0..1: new combinations of words."""

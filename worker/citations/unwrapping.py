@@ -23,7 +23,8 @@ _ANSWER_KEYS = (
 )
 _SOURCE_KEYS = (
     "sources", "source", "citations", "citation", "references", "reference", "documents", "docs", "files",
-    "source_documents", "cited_documents", "cited", "evidence",
+    "source_documents", "cited_documents", "cited", "evidence", "used_sources", "sources_used", "cited_sources",
+    "source_files", "source_names", "source_ids", "citation_ids", "supporting_documents",
 )  # fmt: skip
 _NAME_KEYS = (
     "name",
@@ -41,7 +42,7 @@ _NAME_KEYS = (
 )
 _WRAPPER_KEYS = ("arguments", "parameters", "input", "function", "final", "data")
 _OBJECT = re.compile(
-    r"(?:\[\s*)?\{\s*[\"'](?:" + "|".join((*_ANSWER_KEYS, *_SOURCE_KEYS, *_WRAPPER_KEYS, "name")) + r")[\"']\s*:",
+    r"(?:\[\s*)?\{\s*[\"']?(?:" + "|".join((*_ANSWER_KEYS, *_SOURCE_KEYS, *_WRAPPER_KEYS, "name")) + r")[\"']?\s*:",
     re.I,
 )
 _FENCE = re.compile(r"```[\w-]*\s*|```")
@@ -130,7 +131,7 @@ def _parts(value: Any) -> list[dict[str, Any]]:
 
 def _offered(value: Any, depth: int = 0) -> list[str | int]:
     if isinstance(value, dict):
-        value = _first(value, _NAME_KEYS)
+        value = _first(value, _NAME_KEYS) or list(value)
     if isinstance(value, list) and depth < _DEPTH:
         return [found for item in value for found in _offered(item, depth + 1)]
     if isinstance(value, bool) or value is None:

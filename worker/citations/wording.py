@@ -48,12 +48,17 @@ _FOREIGN_WORDS = frozenset(
         "na", "jest", "nie", "dla", "oraz", "ve", "bir", "ile", "olan",
     )
 )  # fmt: skip
-_SHARED_WORDS = frozenset(("is", "in", "was", "me", "do", "no", "so", "on", "an", "am", "a", "per", "via", "over", "i"))
+_SHARED_WORDS = frozenset(
+    ("is", "in", "was", "me", "do", "no", "so", "on", "an", "am", "a", "per", "via", "over", "i")
+)
 """English function words that other languages have as well."""
 _FIRST_OTHER_SCRIPT = 0x370
 """Greek, and everything behind it; the letters before it are Latin."""
 _STRAY_WORDS = 1
 """A name may bring a foreign word with it."""
+
+WHOLE = 3
+"""With fewer content words a sentence says nothing without its question: `It is $500.`"""
 
 
 @lru_cache(maxsize=65536)
