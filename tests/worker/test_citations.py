@@ -364,3 +364,21 @@ def test_a_dropped_exception_is_flagged_and_keeps_its_source() -> None:
     assert "exception_dropped" in verdict.flags
     swapped = Passage(name="funds.md", text="Fund Alpha costs more than Fund Beta.")
     assert "roles_swapped" in check("Fund Beta costs more than Fund Alpha [1].", (swapped,)).flags
+
+
+@pytest.mark.parametrize("policy", ["strict", "flag"])
+def test_of_two_near_namesakes_only_the_one_that_holds_the_figure_is_a_source(policy: str) -> None:
+    passages = [
+        Passage(
+            name="auto_policy_2023.pdf", text="The collision deductible is $500 per accident.", heading=("2023",)
+        ),
+        Passage(
+            name="auto_policy_2024.pdf", text="The collision deductible is $1,000 per accident.", heading=("2024",)
+        ),
+    ]
+    answer = "The collision deductible in 2024 is $1,000.\nSources: auto_policy_2023.pdf"
+    verdict = enforce_citations(answer, passages, policy=policy)
+    assert verdict.sources_line == ""
+    assert [dropped.string for dropped in verdict.dropped] == ["auto_policy_2023.pdf"]
+    both = enforce_citations(f"{answer}, auto_policy_2024.pdf", passages, policy=policy)
+    assert both.sources_line == "Sources: auto_policy_2024.pdf"

@@ -76,9 +76,16 @@ def _carries(name: str, statement: Statement, grounds: Grounds) -> bool:
     if statement.kind == "foreign" and not statement.figures:
         return True  # words of two languages cannot be compared
     nearest = statement.unit and grounds.passages[statement.unit.passage].name == name
-    if nearest and statement.support >= SUPPORTED:
+    if nearest and statement.support >= SUPPORTED and _holds_figures(name, statement, grounds):
         return True
     return any(carries_clause(name, clause, grounds) for clause in statement.clauses)
+
+
+def _holds_figures(name: str, statement: Statement, grounds: Grounds) -> bool:
+    """Near-namesakes say the same in the same words; what tells them apart is the figure."""
+    figures = [figure for clause in statement.clauses for figure in clause.figures]
+    holders = [{grounds.passages[index].name for index in grounds.ledger.holders(figure)} for figure in figures]
+    return all(name in names for names in holders)
 
 
 def _misattributes(name: str, statement: Statement, grounds: Grounds) -> bool:
