@@ -15,7 +15,7 @@ try:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.text import Text
-except ImportError:  # pragma: no cover - shown to a person who installed the producer alone
+except ImportError:
     sys.exit("The `rag` command needs two more packages: pip install 'rag-kit[cli]'")
 
 from producer.client import RagClient, Ticket
