@@ -37,5 +37,6 @@ def read_part(archive: zipfile.ZipFile, name: str) -> bytes:
     """Return one part's bytes. Raises DocumentRefused where it is missing or damaged."""
     try:
         return archive.read(name)
-    except (KeyError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    # zipfile's RuntimeError means: encrypted, or packed in a way that it does not know.
+    except (KeyError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
         raise DocumentRefused(f"is damaged: its part {name!r} cannot be read") from error
