@@ -24,6 +24,7 @@ State = Literal["unknown", "queued", "started", "progress", "succeeded", "failed
 
 _COLLECTION = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _MAX_QUESTION = 8_000
+_MAX_NAME = 512
 
 
 def new_id() -> str:
@@ -262,6 +263,8 @@ class IngestReport(Message):
     added: int = 0
     changed: int = 0
     removed: int = 0
+    renamed: int = 0
+    """Moved to another name with the same bytes; nothing was read again."""
     unchanged: int = 0
     refused: tuple[Refusal, ...] = _many(Refusal)
     chunks: int = 0
@@ -272,7 +275,88 @@ class IngestReport(Message):
     @property
     def files(self) -> int:
         """Files seen in the folder."""
-        return self.added + self.changed + self.unchanged + len(self.refused)
+        return self.added + self.changed + self.renamed + self.unchanged + len(self.refused)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadRequest(Message):
+    """One document whose bytes lie in Redis under `rag:upload:ID`: a message in a queue stays small."""
+
+    name: str
+    collection: str
+    size: int
+    sha256: str
+    tags: tuple[str, ...] = ()
+    id: str = field(default_factory=new_id)
+    asked_at: float = field(default_factory=time.time)
+    deadline: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what no worker could ingest; raises InvalidRequest."""
+        if not self.deadline:
+            object.__setattr__(self, "deadline", self.asked_at + INGEST_DEADLINE_SECONDS)
+        require_collection(self.collection)
+        require_document_name(self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteRequest(Message):
+    """A document that shall disappear from answers."""
+
+    name: str
+    collection: str
+    id: str = field(default_factory=new_id)
+    asked_at: float = field(default_factory=time.time)
+    deadline: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what no worker could delete; raises InvalidRequest."""
+        if not self.deadline:
+            object.__setattr__(self, "deadline", self.asked_at + INGEST_DEADLINE_SECONDS)
+        require_collection(self.collection)
+        require_document_name(self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentsRequest(Message):
+    """Asks what is stored in a collection."""
+
+    collection: str
+    id: str = field(default_factory=new_id)
+    asked_at: float = field(default_factory=time.time)
+    deadline: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what names no collection; raises InvalidRequest."""
+        if not self.deadline:
+            object.__setattr__(self, "deadline", self.asked_at + DEFAULT_DEADLINE_SECONDS)
+        require_collection(self.collection)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentState(Message):
+    """One stored document."""
+
+    name: str
+    state: str
+    """`indexed`, `empty` (it holds no text) or `refused`."""
+    reason: str = ""
+    chunks: int = 0
+    size: int = 0
+    """Bytes of the file."""
+    ingested_at: float = 0.0
+    """Unix seconds."""
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentList(Message):
+    """What is stored in a collection, by name."""
+
+    collection: str
+    folder: str = ""
+    """The folder that it is made from; "" where its documents came one by one."""
+    documents: tuple[DocumentState, ...] = _many(DocumentState)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,6 +380,15 @@ def require_collection(name: str) -> str:
     if not isinstance(name, str) or not _COLLECTION.fullmatch(name):
         raise InvalidRequest(
             f"collection {name!r} is no valid name; use 1 to 64 of a-z, 0-9, _ and -, first a letter or digit"
+        )
+    return name
+
+
+def require_document_name(name: str) -> str:
+    """Return `name`, or raise InvalidRequest: names are printed, so they hold nothing that breaks or reorders a line."""
+    if not isinstance(name, str) or not name.strip() or len(name) > _MAX_NAME or not name.isprintable():
+        raise InvalidRequest(
+            f"document name {name!r} is no valid name; use 1 to {_MAX_NAME} printable characters, such as policies/auto.pdf"
         )
     return name
 

@@ -11,6 +11,12 @@ INGEST_QUEUE: Final = "spark.ingest"
 ANSWER_TASK: Final = "rag.answer"
 INGEST_TASK: Final = "rag.ingest"
 NIGHTLY_TASK: Final = "rag.nightly"
+UPLOAD_TASK: Final = "rag.upload"
+DELETE_TASK: Final = "rag.delete"
+DOCUMENTS_TASK: Final = "rag.documents"
+
+# An uploaded document's bytes wait here for the ingest worker: in the queue they would be copied with every message.
+UPLOAD_PREFIX: Final = "rag:upload:"
 
 # Celery calls unknown, queued and lost ids all PENDING; a receipt written before sending tells them apart.
 RECEIPT_PREFIX: Final = "rag:receipt:"
