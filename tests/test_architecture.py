@@ -43,7 +43,10 @@ ARROWS = {
     producer: producer.client producer.contract producer.errors
     producer.names:
     producer.errors:
-    producer.contract: producer.errors producer.names
+    producer.message: producer.errors
+    producer.asking: producer.errors producer.message producer.names
+    producer.ingestion: producer.errors producer.message producer.names
+    producer.contract: producer.asking producer.ingestion producer.message
     producer.config: producer.errors
     producer.broker: producer.config producer.errors producer.names
     producer.results: producer.config producer.contract producer.errors producer.names

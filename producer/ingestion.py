@@ -1,0 +1,161 @@
+"""Ingestion on the wire: folders, single documents, and what became of them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from producer.errors import InvalidRequest
+from producer.message import Message, many, new_id, require_collection, require_document_name
+from producer.names import DEFAULT_DEADLINE_SECONDS, INGEST_DEADLINE_SECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestRequest(Message):
+    """A folder, as the ingest worker sees it, whose documents shall be the collection's."""
+
+    folder: str
+    collection: str
+    id: str = field(default_factory=new_id)
+    asked_at: float = field(default_factory=time.time)
+    deadline: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what no worker could ingest; raises InvalidRequest."""
+        if not self.deadline:
+            object.__setattr__(self, "deadline", self.asked_at + INGEST_DEADLINE_SECONDS)
+        require_collection(self.collection)
+        if not self.folder.strip():
+            raise InvalidRequest("folder is empty; name the folder as the ingest worker sees it")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal(Message):
+    """A file that yielded nothing, and why."""
+
+    name: str
+    reason: str
+    state: str = "refused"
+    """`refused`, or `empty` where the file is fine and holds no text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress(Message):
+    """How far a running ingest is."""
+
+    total: int = 0
+    done: int = 0
+    chunks: int = 0
+    failures: int = 0
+    seconds: float = 0.0
+    told_at: float = field(default_factory=time.time)
+    """When the worker said this, in Unix seconds."""
+
+    @property
+    def chunks_per_second(self) -> float:
+        """The rate so far; 0 before the first chunk."""
+        return self.chunks / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestReport(Message):
+    """What an ingest did: every file is in exactly one of the counts."""
+
+    collection: str
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    renamed: int = 0
+    """Moved to another name with the same bytes; nothing was read again."""
+    unchanged: int = 0
+    refused: tuple[Refusal, ...] = many(Refusal)
+    chunks: int = 0
+    """Chunks written in this run."""
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> int:
+        """Files seen in the folder."""
+        return self.added + self.changed + self.renamed + self.unchanged + len(self.refused)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadRequest(Message):
+    """One document whose bytes lie in Redis under `rag:upload:ID`: a message in a queue stays small."""
+
+    name: str
+    collection: str
+    size: int
+    sha256: str
+    tags: tuple[str, ...] = ()
+    id: str = field(default_factory=new_id)
+    asked_at: float = field(default_factory=time.time)
+    deadline: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what no worker could ingest; raises InvalidRequest."""
+        if not self.deadline:
+            object.__setattr__(self, "deadline", self.asked_at + INGEST_DEADLINE_SECONDS)
+        require_collection(self.collection)
+        require_document_name(self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteRequest(Message):
+    """A document that shall disappear from answers."""
+
+    name: str
+    collection: str
+    id: str = field(default_factory=new_id)
+    asked_at: float = field(default_factory=time.time)
+    deadline: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what no worker could delete; raises InvalidRequest."""
+        if not self.deadline:
+            object.__setattr__(self, "deadline", self.asked_at + INGEST_DEADLINE_SECONDS)
+        require_collection(self.collection)
+        require_document_name(self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentsRequest(Message):
+    """Asks what is stored in a collection."""
+
+    collection: str
+    id: str = field(default_factory=new_id)
+    asked_at: float = field(default_factory=time.time)
+    deadline: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what names no collection; raises InvalidRequest."""
+        if not self.deadline:
+            object.__setattr__(self, "deadline", self.asked_at + DEFAULT_DEADLINE_SECONDS)
+        require_collection(self.collection)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentState(Message):
+    """One stored document."""
+
+    name: str
+    state: str
+    """`indexed`, `empty` (it holds no text) or `refused`."""
+    reason: str = ""
+    chunks: int = 0
+    size: int = 0
+    """Bytes of the file."""
+    ingested_at: float = 0.0
+    """Unix seconds."""
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentList(Message):
+    """What is stored in a collection, by name."""
+
+    collection: str
+    folder: str = ""
+    """The folder that it is made from; "" where its documents came one by one."""
+    documents: tuple[DocumentState, ...] = many(DocumentState)
