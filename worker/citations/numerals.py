@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Literal
 
 Kind = Literal["number", "year", "date", "form"]
@@ -122,6 +123,8 @@ _HEDGE = re.compile(
 )
 _FORM_WORD = re.compile(r"^(?:[a-z]+\.?[ ]|§+[ ]?)(?=\S*\d)", re.I)
 _LONGEST_DIGITS = 40
+_TEXTS = 1024
+"""So many sentences are kept read: every check of an answer asks for the same ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,7 @@ class Figure:
     """Written in words."""
 
 
+@lru_cache(maxsize=_TEXTS)
 def read_figures(text: str, start: int = 0, end: int | None = None) -> tuple[Figure, ...]:
     """Every figure between two positions, in order; list numbers at the beginning of a line are none."""
     found: list[Figure] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 # Sentences are compared in lower case with "n't" written out, so each pattern is written once.
 _SPELLINGS = (
@@ -134,6 +135,7 @@ _SMALL_TALK = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)
 def is_refusal(sentence: str) -> bool:
     """Whether a sentence says that there is no answer; "I am not certain, but it is $500" gives one."""
     plain = _plain(sentence)

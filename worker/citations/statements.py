@@ -43,7 +43,7 @@ class Grounds:
     def __init__(self, passages: Sequence[Passage], question: str = "", similarity: Similarity | None = None) -> None:
         self.passages = tuple(passages)
         self.question = question
-        self.asked = tuple(content_stems(question))
+        self.asked = content_stems(question)
         self.shown = Shown([passage.name for passage in passages], [passage.text for passage in passages])
         self.evidence = Evidence(passages)
         self.ledger = Ledger(self.evidence)
@@ -247,5 +247,5 @@ def _rescued(words: str, unit: Unit | None, support: float, grounds: Grounds) ->
 def _clause(text: str, start: int, end: int, found: Collection[int], stems: tuple[str, ...]) -> Clause:
     """A clause of figures alone says what its sentence says; words of two languages cannot be compared."""
     figures = tuple(figure for figure in read_figures(text, start, end) if figure.start in found)
-    own = tuple(content_stems(text[start:end])) if stems else ()
+    own = content_stems(text[start:end]) if stems else ()
     return Clause(text[start:end], own or stems, figures, is_whole=len(set(stems)) >= WHOLE)
