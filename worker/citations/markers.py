@@ -207,7 +207,7 @@ def _read(
         if numbers is not None:
             return None if _is_index(text, group, words) else numbers
     elif _ends_clause(text, group) and not shown.holds(marker):
-        numbers = read_numbers(inside, shown, marker=marker) or ()
+        numbers = read_numbers(inside, shown, marker=marker)
         if numbers and all(number.name for number in numbers):
             return numbers
     if opening in _SQUARE and (inside[:1] == "^" or _FOREIGN.fullmatch(inside)):

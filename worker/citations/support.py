@@ -116,19 +116,21 @@ class Evidence:
         return self._best[key]
 
     def _find_best(self, words: Sequence[str]) -> tuple[tuple[Unit, float], ...]:
-        found = self._covered(words)
+        found = self._covered(words, self._sharing(words))
         scored = sorted(((score, -len(u.text), u.passage, u.start, u) for u, score in found), reverse=True)
         return tuple((unit, score) for score, *_, unit in scored[:_EQUALS] if score >= scored[0][0] - _EQUAL)
 
     def units_of(self, passages: Sequence[int], words: Sequence[str]) -> list[tuple[Unit, float]]:
         """The sentences of some passages that share a stem, or all where there is no stem, with their coverage."""
-        return [(unit, coverage) for unit, coverage in self._covered(words) if unit.passage in passages]
+        sharing = self._sharing(words) if words else self.units
+        return self._covered(words, [unit for unit in sharing if unit.passage in passages])
 
-    def _covered(self, words: Sequence[str]) -> list[tuple[Unit, float]]:
-        """The sentences that share a stem, or all where there is no stem, with their coverage."""
-        indexes = sorted({index for word in set(words) for index in self._postings.get(word, ())})
-        units = [self.units[index] for index in indexes] if words else self.units
+    def _covered(self, words: Sequence[str], units: Sequence[Unit]) -> list[tuple[Unit, float]]:
         return list(zip(units, self._coverages(words, [unit.vocabulary for unit in units]), strict=True))
+
+    def _sharing(self, words: Sequence[str]) -> list[Unit]:
+        indexes = sorted({index for word in set(words) for index in self._postings.get(word, ())})
+        return [self.units[index] for index in indexes]
 
     @cached_property
     def _postings(self) -> dict[str, list[int]]:
