@@ -85,7 +85,7 @@ _PATTERNS = (
     r"who|when|where)\b",
     r"^\W*(?:unknown|n/?a|none|not (?:available|applicable|specified|stated|provided|mentioned|found|sure)|"
     r"i am not sure)\W*$",
-    rf"\bas an? (?:ai|artificial|large)\b|\b(?:outside|beyond) (?:of )?(?:the )?(?:scope|"
+    rf"\bas an? (?:ai\b|artificial intelligence|large language)|\b(?:outside|beyond) (?:of )?(?:the )?(?:scope|"
     rf"my knowledge|what the|{_MATERIAL})\b",
     # German, Dutch
     r"\b(?:ich|wir|ik) (?:kann|können|habe|haben|weiß|wissen|finde|kan|heb|weet|vind)\b[^.!?]{0,60}\b(?:nicht|"

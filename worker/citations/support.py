@@ -92,10 +92,9 @@ class Evidence:
         """The stems that neither a passage, nor a heading, nor a document's name holds."""
         return set(words) - self._weights.keys() - self._names
 
-    def novelty(self, words: Sequence[str]) -> float:
-        """The share of neighbouring stems that no passage holds near each other, 0..1: new combinations of words."""
-        pairs = list(pairwise(words))
-        return sum(pair not in self._near_pairs for pair in pairs) / len(pairs) if pairs else 0.0
+    def new_pairs(self, words: Sequence[str]) -> list[tuple[str, str]]:
+        """The neighbouring stems that no passage holds near each other: new combinations of words."""
+        return [pair for pair in pairwise(words) if pair not in self._near_pairs]
 
     @cached_property
     def _near_pairs(self) -> frozenset[tuple[str, str]]:
