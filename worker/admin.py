@@ -21,7 +21,7 @@ from producer.errors import RagError
 from worker.config import ModelServerConfig, WorkerConfig
 from worker.demo import run_demo
 from worker.embedded import Stack, forget_pids, note_pids, only_one, prepare, services
-from worker.errors import FolderUnavailable, SettingError, WorkerError
+from worker.errors import FolderUnavailable, WorkerError
 from worker.model_server import serve
 from worker.runtime import current
 from worker.supervisor import Supervisor
@@ -69,7 +69,7 @@ def model() -> None:
 def rebuild(
     collection: str,
     folder: Annotated[
-        Path | None, typer.Option(help="its folder; default: the one in RAG_FOLDERS, else the last one")
+        Path | None, typer.Option(help="its folder; default: the one in RAG_FOLDERS, else the one it is made from")
     ] = None,
     accept_loss: Annotated[bool, typer.Option(help="forget documents even where most of them are gone")] = False,
 ) -> None:
@@ -77,8 +77,6 @@ def rebuild(
     runtime = current()
     known = runtime.store.facts(collection).folder
     source = folder or dict(runtime.config.folders).get(collection) or (Path(known) if known else None)
-    if source is None:
-        raise SettingError(f"no folder of {collection!r} is known; give --folder")
     with _console.status(f"rebuilding {collection}"):
         outcome = runtime.ingests.rebuild(source, collection=collection, accept_loss=accept_loss)
     _console.print(

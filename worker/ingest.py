@@ -120,7 +120,7 @@ class IngestFlow:
             _require_its_folder(facts, collection, folder)
             run = _Run(collection, Tally(len(files), progress), stop, lease)
             is_ours = self._is_ours(collection)
-            self._store.note(collection, replace(facts, folder=os.path.realpath(folder)))
+            self._store.note(collection, replace(facts, folder=_real(folder)))
             if is_ours:
                 self._update(run, files)
             else:
@@ -130,7 +130,7 @@ class IngestFlow:
 
     def rebuild(
         self,
-        folder: Path,
+        folder: Path | None,
         *,
         collection: str,
         accept_loss: bool = False,
@@ -139,11 +139,11 @@ class IngestFlow:
     ) -> IngestOutcome:
         """Read and embed every file of `folder` anew, beside what answers now, and switch when all is there.
 
-        For what `ingest` cannot see: a mended library, another layout, a loss that is meant, another folder. Raises
-        as `ingest`, and UnknownCollection.
+        For what `ingest` cannot see: a mended library, another layout, a loss that is meant, another folder. Without
+        a folder only what was uploaded is embedded anew. Raises as `ingest`, and UnknownCollection.
         """
         with self._leased(collection, folder) as lease:
-            files = list_files(folder)
+            files = list_files(folder) if folder else []
             run = _Run(collection, Tally(len(files), progress), stop, lease)
             self._build(run, files, accept_loss=accept_loss)
             return self._finished(run, folder)
@@ -151,7 +151,7 @@ class IngestFlow:
     # --- before and after ------------------------------------------------------------------------
 
     @contextmanager
-    def _leased(self, collection: str, folder: Path) -> Iterator[Lease]:
+    def _leased(self, collection: str, folder: Path | None) -> Iterator[Lease]:
         """Keep other runs out; note a fault of the collection's folder where operators look."""
         lease = Lease(self._store.database, collection, seconds=self._lease_seconds)
         with lease.held():
@@ -159,7 +159,7 @@ class IngestFlow:
                 yield lease
             except FolderUnavailable as error:
                 facts = self._store.facts(collection)
-                if facts.folder in ("", os.path.realpath(folder)):
+                if facts.folder in ("", _real(folder)):
                     _log.warning("collection %s: %s", collection, error)
                     self._store.note(collection, replace(facts, warning=str(error)))
                 raise
@@ -176,8 +176,8 @@ class IngestFlow:
             self._checked.add(live.id)
         return True
 
-    def _finished(self, run: _Run, folder: Path) -> IngestOutcome:
-        self._store.note(run.collection, Facts(os.path.realpath(folder), time.time(), run.alarm))
+    def _finished(self, run: _Run, folder: Path | None) -> IngestOutcome:
+        self._store.note(run.collection, Facts(_real(folder), time.time(), run.alarm))
         return run.tally.outcome(changed=run.changed)
 
     # --- the two ways ----------------------------------------------------------------------------
@@ -299,8 +299,12 @@ class IngestFlow:
         return gone > 0 and (files == 0 or gone > max(1, known * self._largest_loss))
 
 
+def _real(folder: Path | None) -> str:
+    return os.path.realpath(folder) if folder else ""
+
+
 def _require_its_folder(facts: Facts, collection: str, folder: Path) -> None:
-    if facts.folder not in ("", os.path.realpath(folder)):
+    if facts.folder not in ("", _real(folder)):
         raise FolderMismatch(
             f"collection {collection!r} is made from {facts.folder}, and {folder} was not read: "
             f"ingest it into another collection, or move this one: python -m worker move {collection} {folder}"
