@@ -30,13 +30,15 @@ class Cutter:
     def file(self, path: Path, info: DocumentInfo) -> Reading:
         """Return what a file holds now, be it nothing: then the reason says why."""
         try:
-            chunks = self._cut(read_isolated(path))
+            document = read_isolated(path)
+            chunks = self._cut(document)
             if not chunks:
                 raise NothingToIndex("it holds no text")
         except DocumentError as error:
             state: Literal["empty", "refused"] = "empty" if isinstance(error, NothingToIndex) else "refused"
             return Reading(replace(info, state=state, reason=error.reason, ingested_at=time.time()))
-        return Reading(replace(info, state="indexed", chunks=len(chunks), ingested_at=time.time()), chunks)
+        partly = "; ".join(document.warnings)
+        return Reading(replace(info, chunks=len(chunks), reason=partly, ingested_at=time.time()), chunks)
 
     def again(self, stored: Iterable[Chunk], info: DocumentInfo) -> Reading:
         """Return a document whose file is not at hand, out of its stored chunks; those that are too long are cut."""
