@@ -16,6 +16,10 @@ from celery import shared_task
 from producer.contract import (
     Answer,
     Audit,
+    DeleteRequest,
+    DocumentList,
+    DocumentsRequest,
+    DocumentState,
     Dropped,
     Figure,
     IngestReport,
@@ -26,12 +30,24 @@ from producer.contract import (
     Sentence,
     Shown,
     Source,
+    UploadRequest,
 )
 from producer.errors import RagError
-from producer.names import ANSWER_TASK, INGEST_TASK, NIGHTLY_TASK, PROGRESS_EVENT, PROGRESS_STATE
+from producer.names import (
+    ANSWER_TASK,
+    CANCEL_PREFIX,
+    DELETE_TASK,
+    DOCUMENTS_TASK,
+    INGEST_TASK,
+    NIGHTLY_TASK,
+    PROGRESS_EVENT,
+    PROGRESS_STATE,
+    UPLOAD_TASK,
+)
 from worker import runtime
-from worker.errors import DeadlineExceeded, WorkerError
+from worker.errors import Cancelled, DeadlineExceeded, IngestStopped, WorkerError
 from worker.records import CitedSource, IngestOutcome, IngestProgress, Outcome, Passage
+from worker.stored import DocumentInfo
 
 _log = logging.getLogger(__name__)
 # Progress is looked at by people: more often than this is only work for Redis.
@@ -85,10 +101,65 @@ def nightly(self: Any, collection: str, folder: str) -> dict[str, Any]:
 
 
 def _ingest(task: Any, request: IngestRequest) -> dict[str, Any]:
-    outcome = runtime.current().ingests.ingest(
-        Path(request.folder), collection=request.collection, progress=_ProgressTeller(task)
-    )
+    flag, database = CANCEL_PREFIX + task.request.id, runtime.current().store.database
+    try:
+        outcome = runtime.current().ingests.ingest(
+            Path(request.folder),
+            collection=request.collection,
+            progress=_ProgressTeller(task),
+            stop=lambda: database.exists(flag),
+        )
+    except IngestStopped as error:
+        raise Cancelled(str(error)) from None
     return _report(request.collection, outcome).to_dict()
+
+
+@_task(UPLOAD_TASK, acks_late=False)
+def upload(self: Any, message: Mapping[str, Any]) -> dict[str, Any]:
+    """Store one document whose bytes wait in Redis."""
+    with _told_as_failure():
+        request = UploadRequest.from_dict(message)
+        return _report(request.collection, _uploaded(request)).to_dict()
+
+
+def _uploaded(request: UploadRequest) -> IngestOutcome:
+    singles, claims = runtime.current().singles, runtime.current().claims
+    if singles.is_stored(request.name, request.sha256, request.tags, collection=request.collection):
+        claims.forget(request.id)
+        return IngestOutcome(unchanged=1)
+    with claims.claimed(request.id, name=request.name, size=request.size, sha256=request.sha256) as path:
+        return singles.upload(
+            path,
+            name=request.name,
+            content_hash=request.sha256,
+            collection=request.collection,
+            tags=request.tags,
+        )
+
+
+@_task(DELETE_TASK, acks_late=False)
+def delete(self: Any, message: Mapping[str, Any]) -> dict[str, Any]:
+    """Take one document out of every answer."""
+    with _told_as_failure():
+        request = DeleteRequest.from_dict(message)
+        outcome = runtime.current().singles.delete(request.name, collection=request.collection)
+        return _report(request.collection, outcome).to_dict()
+
+
+@_task(DOCUMENTS_TASK, acks_late=True)
+def documents(self: Any, message: Mapping[str, Any]) -> dict[str, Any]:
+    """List what is stored in a collection."""
+    with _told_as_failure():
+        collection, store = DocumentsRequest.from_dict(message).collection, runtime.current().store
+        store.generation(collection)  # an unknown one is an error, not an empty list
+        facts, stored = store.facts(collection), store.documents(collection)
+        return DocumentList(
+            collection=collection,
+            folder=facts.folder,
+            ingested_at=facts.ingested_at,
+            warning=facts.warning,
+            documents=tuple(_document(info) for _, info in sorted(stored.items())),
+        ).to_dict()
 
 
 class _ProgressTeller:
@@ -182,12 +253,25 @@ def _source(source: CitedSource, passages: tuple[Passage, ...]) -> Source:
     )
 
 
+def _document(info: DocumentInfo) -> DocumentState:
+    return DocumentState(
+        name=info.name,
+        state=info.state,
+        reason=info.reason,
+        chunks=info.chunks,
+        size=info.size,
+        ingested_at=info.ingested_at,
+        tags=info.tags,
+    )
+
+
 def _report(collection: str, outcome: IngestOutcome) -> IngestReport:
     return IngestReport(
         collection=collection,
         added=outcome.added,
         changed=outcome.changed,
         removed=outcome.removed,
+        renamed=outcome.renamed,
         unchanged=outcome.unchanged,
         refused=tuple(Refusal(**asdict(refused)) for refused in outcome.refused),
         chunks=outcome.chunks,
