@@ -25,9 +25,17 @@ FENCES = {
     },
     "sentence_transformers": {"worker.embedding"},
     "transformers": {"worker.embedding"},
-    "redis": {"producer.results", "worker.database", "worker.lease"},
-    "celery": {"producer.broker", "worker.tasks", "worker.app", "worker.schedule"},
-    "kombu": {"producer.broker", "worker.app"},
+    "redis": {"producer.results", "worker.database", "worker.lease", "worker.journal", "worker.transport"},
+    "celery": {
+        "producer.broker",
+        "worker.tasks",
+        "worker.app",
+        "worker.schedule",
+        "worker.consumer",
+        "worker.pulse",
+        "worker.transport",
+    },
+    "kombu": {"producer.broker", "worker.app", "worker.transport"},
     "httpx": {"worker.connectors.local"},
     "anthropic": {"worker.connectors.claude"},
     "typer": {"producer.cli", "worker.admin"},
@@ -93,16 +101,27 @@ ARROWS = {
         worker.stored worker.tally
     worker.answer: worker.citations worker.connectors worker.drafts worker.errors worker.evidence worker.prompt \
         worker.records worker.stopwatch
+    worker.journal: worker.errors
+    worker.capacity: worker.errors worker.journal
+    worker.delivery: worker.errors worker.journal
+    worker.nights:
+    worker.stopping:
     worker.runtime: worker.answer worker.claims worker.config worker.connectors worker.drafts worker.embedding \
-        worker.errors worker.index worker.ingest worker.single worker.store worker.stored worker.verification
-    worker.tasks: producer.contract producer.errors producer.names worker.errors worker.records worker.runtime \
-        worker.stored
+        worker.errors worker.index worker.ingest worker.journal worker.single worker.store worker.stored \
+        worker.verification
+    worker.tasks: producer.contract producer.errors producer.names worker.capacity worker.delivery worker.errors \
+        worker.nights worker.records worker.runtime worker.stopping worker.stored
+    worker.transport:
+    worker.consumer: worker.errors worker.tasks
+    worker.liveness:
+    worker.pulse: worker.errors worker.journal worker.liveness
     worker.schedule: producer.names worker.config
-    worker.app: producer.errors producer.names worker.config worker.errors worker.runtime worker.schedule
+    worker.app: producer.errors producer.names worker.capacity worker.config worker.errors worker.journal \
+        worker.liveness worker.pulse worker.runtime worker.schedule worker.stopping worker.transport
     worker.model_server: worker.config worker.errors
     worker.supervisor: worker.errors
     worker.compose: worker.errors
-    worker.embedded: worker.compose worker.config worker.errors worker.supervisor
+    worker.embedded: worker.compose worker.config worker.errors worker.liveness worker.supervisor
     worker.demo: producer.cli producer.client producer.contract worker.citations worker.drafts worker.errors
     worker.admin: producer.config producer.errors worker.config worker.demo worker.embedded worker.errors \
         worker.model_server worker.runtime worker.supervisor

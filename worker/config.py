@@ -164,6 +164,18 @@ class WorkerConfig(ProducerConfig):
     time_zone: ZoneInfo = setting(
         "RAG_TIME_ZONE", explain="the time zone of that clock", default=ZoneInfo("UTC"), parse=_time_zone
     )
+    ingest_memory: int = setting(
+        "RAG_INGEST_MEMORY",
+        explain="megabytes after which the ingest worker's process is replaced, once its ingest is done",
+        default=6000,
+        parse=_count,
+    )
+    redis_mark: float = setting(
+        "RAG_REDIS_MARK",
+        explain="share of Redis' memory above which nothing is ingested, so that questions still find room",
+        default=0.8,
+        parse=_share,
+    )
     trace_dir: Path | None = setting(
         "RAG_TRACE_DIR",
         explain="for developers only: a folder where every prompt and raw draft is written, in clear text",
@@ -172,7 +184,7 @@ class WorkerConfig(ProducerConfig):
     )
     data_dir: Path = setting(
         "RAG_DATA_DIR",
-        explain="where beat keeps its schedule and the embedded stack its data",
+        explain="where workers say that they live, beat keeps its schedule and the embedded stack its data",
         default=Path(".rag"),
         parse=Path,
     )
