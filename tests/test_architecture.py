@@ -25,9 +25,15 @@ FENCES = {
     },
     "sentence_transformers": {"worker.embedding"},
     "transformers": {"worker.embedding"},
-    "redis": {"producer.results", "worker.database", "worker.lease", "worker.journal", "worker.transport"},
+    "redis": {
+        "producer.link",
+        "producer.subscription",
+        "worker.database",
+        "worker.lease",
+        "worker.journal",
+        "worker.transport",
+    },
     "celery": {
-        "producer.broker",
         "worker.tasks",
         "worker.app",
         "worker.schedule",
@@ -35,7 +41,7 @@ FENCES = {
         "worker.pulse",
         "worker.transport",
     },
-    "kombu": {"producer.broker", "worker.app", "worker.transport"},
+    "kombu": {"worker.app", "worker.transport"},
     "httpx": {"worker.connectors.local"},
     "anthropic": {"worker.connectors.claude"},
     "typer": {"producer.cli", "worker.admin"},
@@ -48,17 +54,25 @@ FENCES = {
 ARROWS = {
     line.partition(":")[0].strip(): set(line.partition(":")[2].split())
     for line in """
-    producer: producer.client producer.contract producer.errors
+    producer: producer.aio producer.client producer.contract producer.errors
     producer.names:
     producer.errors:
     producer.message: producer.errors
-    producer.asking: producer.errors producer.message producer.names
+    producer.scope: producer.errors producer.message
+    producer.rendering:
+    producer.asking: producer.errors producer.message producer.names producer.rendering producer.scope
     producer.ingestion: producer.errors producer.message producer.names
-    producer.contract: producer.asking producer.ingestion producer.message
+    producer.contract: producer.asking producer.ingestion producer.message producer.scope
     producer.config: producer.errors
-    producer.broker: producer.config producer.errors producer.names
-    producer.results: producer.config producer.contract producer.errors producer.names
-    producer.client: producer.broker producer.config producer.contract producer.errors producer.names producer.results
+    producer.envelope:
+    producer.scripts:
+    producer.states: producer.contract producer.names
+    producer.subscription:
+    producer.link: producer.config producer.contract producer.errors producer.names producer.scripts \
+        producer.states producer.subscription
+    producer.aio: producer.config producer.contract producer.envelope producer.errors producer.link producer.names
+    producer.background:
+    producer.client: producer.aio producer.background producer.contract producer.errors producer.names
     producer.cli: producer.client producer.contract producer.errors
     worker:
     worker.errors:
@@ -250,7 +264,19 @@ def test_no_module_is_named_after_the_standard_library() -> None:
 
 
 def test_importing_the_producer_loads_nothing_heavy() -> None:
-    heavy = ["torch", "numpy", "httpx", "pydantic", "anthropic", "transformers", "typer", "rich", "worker"]
+    heavy = [
+        "celery",
+        "kombu",
+        "torch",
+        "numpy",
+        "httpx",
+        "pydantic",
+        "anthropic",
+        "transformers",
+        "typer",
+        "rich",
+        "worker",
+    ]
     code = f"import sys, producer; print([name for name in {heavy!r} if name in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
