@@ -36,6 +36,8 @@ class Document:
     text: str
     sections: tuple[Section, ...]
     title: str = ""
+    warnings: tuple[str, ...] = ()
+    """What of the file could not be read while the rest could: pages without a text layer, an attachment."""
 
 
 @dataclass(frozen=True, slots=True)
