@@ -25,13 +25,15 @@ FENCES = {
     },
     "sentence_transformers": {"worker.embedding"},
     "transformers": {"worker.embedding"},
-    "redis": {"producer.results", "worker.store"},
-    "celery": {"producer.broker", "worker.tasks", "worker.app", "worker.schedule"},
+    "redis": {"producer.results", "worker.store", "worker.vitals"},
+    "celery": {"producer.broker", "worker.tasks", "worker.app", "worker.observing", "worker.schedule"},
     "kombu": {"producer.broker", "worker.app"},
     "httpx": {"worker.connectors.local"},
     "anthropic": {"worker.connectors.claude"},
     "typer": {"producer.cli", "worker.admin"},
     "rich": {"producer.cli", "worker.admin", "worker.demo"},
+    "prometheus_client": {"worker.metrics"},
+    "opentelemetry": {"worker.spans"},
     "xllamacpp": {"worker.model_server"},
     "yaml": {"worker.compose"},
 }
@@ -87,8 +89,15 @@ ARROWS = {
     worker.runtime: worker.answer worker.config worker.connectors worker.drafts worker.embedding worker.index \
         worker.ingest worker.store
     worker.tasks: producer.contract producer.errors producer.names worker.errors worker.records worker.runtime
+    worker.vitals: producer.names worker.errors worker.store
+    worker.metrics: producer.contract producer.names worker.vitals
+    worker.logformat:
+    worker.spans: worker.errors
+    worker.observing: producer.contract producer.names worker.errors worker.logformat worker.metrics worker.runtime \
+        worker.spans worker.vitals
     worker.schedule: producer.names worker.config
-    worker.app: producer.errors producer.names worker.config worker.errors worker.runtime worker.schedule
+    worker.app: producer.errors producer.names worker.config worker.errors worker.observing worker.runtime \
+        worker.schedule
     worker.model_server: worker.config worker.errors
     worker.supervisor: worker.errors
     worker.compose: worker.errors

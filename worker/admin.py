@@ -121,6 +121,8 @@ def _how_to_use(stack: Stack) -> str:
         f"  rag ingest FOLDER --collection NAME\n"
         f'  rag ask "..." --collection NAME\n'
         f"Flower: {stack.flower_url}  (user operator, password in {password})\n"
+        f"Metrics: {stack.metrics_url('answer')} and {stack.metrics_url('ingest')}\n"
+        f"Is all well?  . {stack.operator_file}; python -m worker check\n"
         f"Logs:   {stack.folder / 'logs'}\n"
         f"ctrl-C stops everything."
     )

@@ -15,7 +15,7 @@ from kombu import Queue
 
 from producer.errors import ConfigurationError
 from producer.names import ANSWER_QUEUE, FAILURE_SECONDS, INGEST_QUEUE, RESULT_SECONDS
-from worker import runtime
+from worker import observing, runtime
 from worker.config import WorkerConfig, load
 from worker.errors import WorkerError
 from worker.schedule import nightly_entries
@@ -72,6 +72,7 @@ _SETTINGS = {
 
 def make_app(config: WorkerConfig) -> Celery:
     """Return the app that answer worker, ingest worker and beat share."""
+    observing.connect()
     app = Celery("rag", broker=config.broker_url, backend=config.broker_url, include=["worker.tasks"])
     app.conf.update(
         _SETTINGS,
