@@ -99,12 +99,14 @@ ARROWS = {
     worker.app: producer.errors producer.names worker.config worker.errors worker.observing worker.runtime \
         worker.schedule
     worker.model_server: worker.config worker.errors
+    worker.checkup: producer.names worker.vitals
+    worker.inspection: worker.app worker.checkup worker.errors worker.runtime worker.vitals
     worker.supervisor: worker.errors
     worker.compose: worker.errors
     worker.embedded: worker.compose worker.config worker.errors worker.supervisor
     worker.demo: producer.cli producer.client producer.contract worker.citations worker.drafts worker.errors
-    worker.admin: producer.config producer.errors worker.config worker.demo worker.embedded worker.errors \
-        worker.model_server worker.runtime worker.supervisor
+    worker.admin: producer.config producer.errors worker.checkup worker.config worker.demo worker.embedded \
+        worker.errors worker.inspection worker.model_server worker.runtime worker.supervisor
     worker.__main__: worker.admin
     """.replace("\\\n", " ")
     .strip()

@@ -67,6 +67,8 @@ _SETTINGS = {
     # A waiting app sees `started`, an operator sees tasks in Flower.
     "task_track_started": True,
     "worker_send_task_events": True,
+    # `python -m worker check` asks beat too whether it lives.
+    "beat_enable_remote_control": True,
 }
 
 

@@ -59,6 +59,11 @@ class Stack:
         """The URL that an app needs."""
         return self.url("producer")
 
+    @property
+    def model_url(self) -> str:
+        """Where the stack's own model server answers, if it has one."""
+        return f"http://{_LOOPBACK}:{self.model_port}/v1"
+
     def metrics_url(self, worker: str) -> str:
         """Return where the `answer` or the `ingest` worker serves its figures."""
         return f"http://{_LOOPBACK}:{self.metrics_ports[worker]}/metrics"
@@ -80,9 +85,14 @@ class Stack:
 
     def write_settings(self) -> None:
         """Write what a shell on this machine needs to reach the stack, readable by its owner alone."""
-        for file, role in ((self.settings_file, "producer"), (self.operator_file, "worker")):
-            programs = Path(sys.executable).parent
-            _write_private(file, f"export RAG_BROKER_URL='{self.url(role)}'\nexport PATH='{programs}':\"$PATH\"\n")
+        programs = f"export PATH='{Path(sys.executable).parent}':\"$PATH\"\n"
+        _write_private(self.settings_file, f"export RAG_BROKER_URL='{self.url('producer')}'\n{programs}")
+        _write_private(
+            self.operator_file,
+            f"export RAG_BROKER_URL='{self.url('worker')}'\n"
+            f"export RAG_DATA_DIR='{self.folder}'\n"
+            f'export {LOCAL_URL_VARIABLE}="${{{LOCAL_URL_VARIABLE}:-{self.model_url}}}"\n{programs}',
+        )
 
 
 def prepare(folder: Path) -> Stack:
@@ -152,7 +162,7 @@ def _shared(stack: Stack, environment: Mapping[str, str], *, own_model: bool) ->
         "RAG_DATA_DIR": str(stack.folder),
     }
     if own_model:
-        shared[LOCAL_URL_VARIABLE] = f"http://{_LOOPBACK}:{stack.model_port}/v1"
+        shared[LOCAL_URL_VARIABLE] = stack.model_url
     return shared
 
 
