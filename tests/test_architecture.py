@@ -32,10 +32,12 @@ FENCES = {
         "worker.lease",
         "worker.journal",
         "worker.transport",
+        "worker.vitals",
     },
     "celery": {
         "worker.tasks",
         "worker.app",
+        "worker.observing",
         "worker.schedule",
         "worker.consumer",
         "worker.pulse",
@@ -46,6 +48,8 @@ FENCES = {
     "anthropic": {"worker.connectors.claude"},
     "typer": {"producer.cli", "worker.admin"},
     "rich": {"producer.cli", "worker.admin", "worker.demo"},
+    "prometheus_client": {"worker.metrics"},
+    "opentelemetry": {"worker.spans"},
     "xllamacpp": {"worker.model_server"},
     "yaml": {"worker.compose"},
 }
@@ -125,20 +129,28 @@ ARROWS = {
         worker.verification
     worker.tasks: producer.contract producer.errors producer.names worker.capacity worker.delivery worker.errors \
         worker.nights worker.records worker.runtime worker.stopping worker.stored
+    worker.vitals: producer.names worker.errors worker.store
+    worker.metrics: producer.contract producer.names worker.vitals
+    worker.logformat:
+    worker.spans: worker.errors
+    worker.observing: producer.contract producer.names worker.errors worker.logformat worker.metrics worker.runtime \
+        worker.spans worker.vitals
     worker.transport:
     worker.consumer: worker.errors worker.tasks
     worker.liveness:
     worker.pulse: worker.errors worker.journal worker.liveness
     worker.schedule: producer.names worker.config
     worker.app: producer.errors producer.names worker.capacity worker.config worker.errors worker.journal \
-        worker.liveness worker.pulse worker.runtime worker.schedule worker.stopping worker.transport
+        worker.liveness worker.observing worker.pulse worker.runtime worker.schedule worker.stopping worker.transport
     worker.model_server: worker.config worker.errors
+    worker.checkup: producer.names worker.vitals
+    worker.inspection: worker.app worker.checkup worker.errors worker.runtime worker.vitals
     worker.supervisor: worker.errors
     worker.compose: worker.errors
     worker.embedded: worker.compose worker.config worker.errors worker.liveness worker.supervisor
     worker.demo: producer.cli producer.client producer.contract worker.citations worker.drafts worker.errors
-    worker.admin: producer.config producer.errors worker.config worker.demo worker.embedded worker.errors \
-        worker.model_server worker.runtime worker.supervisor
+    worker.admin: producer.config producer.errors worker.checkup worker.config worker.demo worker.embedded \
+        worker.errors worker.inspection worker.model_server worker.runtime worker.supervisor
     worker.__main__: worker.admin
     """.replace("\\\n", " ")
     .strip()

@@ -14,8 +14,10 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+import redis
 
 from producer import RagClient
 from tests.system.conftest import ROOT, RunningStack, clean_environment, start, stop
@@ -103,7 +105,12 @@ def test_a_folder_that_is_missing_is_one_readable_line(stack):
 def test_a_rebuild_by_the_readmes_command_keeps_every_document(stack, handbook):
     words = shlex.split(".venv/bin/python -m worker rebuild handbook --folder examples/handbook")
     ran = subprocess.run(
-        [sys.executable, *words[1:]], cwd=ROOT, env=stack.environment, capture_output=True, text=True, timeout=240
+        [sys.executable, *words[1:]],
+        cwd=ROOT,
+        env=stack.operator_environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
     )
     assert ran.returncode == 0, ran.stderr
     assert "handbook: 12 documents" in ran.stdout
@@ -118,7 +125,7 @@ def test_what_beat_sends_at_night_ingests_the_folder(stack, tmp_path: Path):
     ran = subprocess.run(
         [sys.executable, "-m", "celery", "--app=worker.app", "call", entry["task"], *arguments],
         cwd=ROOT,
-        env=stack.environment,
+        env=stack.operator_environment,
         capture_output=True,
         text=True,
         timeout=60,
@@ -213,7 +220,8 @@ def test_flower_asks_for_a_password(stack):
 
 
 def test_no_secret_is_on_a_command_line(stack):
-    secrets = [(stack.data / name).read_text() for name in ("redis-password", "flower-password")]
+    secrets = [file.read_text() for file in stack.data.glob("*-password*")]
+    assert len(secrets) == 6
     for pid in json.loads((stack.data / "pids.json").read_text()).values():
         command = Path(f"/proc/{pid}/cmdline").read_text()
         assert not any(secret in command for secret in secrets)
@@ -312,6 +320,14 @@ def test_the_demo_shows_every_stage(tmp_path: Path):
     assert ran.returncode == 0, ran.stderr
     for words in ("12 added", "what the model wrote", "what the app gets", "the model was not asked", "stopped"):
         assert words in ran.stdout
+
+
+def test_no_process_was_denied_what_it_needs(stack):
+    """All tests above ran with a user of Redis for each role; the server notes every refusal."""
+    password = (stack.data / "redis-password-default").read_text()
+    port = urlsplit(stack.broker_url).port
+    with redis.Redis(port=port or 0, password=password) as administrator:
+        assert administrator.acl_log() == []
 
 
 def test_nothing_died_that_was_not_killed(stack):
