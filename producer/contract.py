@@ -5,7 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from producer.asking import CONNECTORS, POLICIES, Answer, Audit, Dropped, Figure, Question, Sentence, Shown, Source
+from producer.asking import (
+    CONNECTORS,
+    POLICIES,
+    Answer,
+    Attempt,
+    Audit,
+    Dropped,
+    Figure,
+    Question,
+    Sentence,
+    Shown,
+    Source,
+)
 from producer.ingestion import (
     DeleteRequest,
     DocumentList,
@@ -24,6 +36,7 @@ __all__ = [
     "POLICIES",
     "SCHEMA_VERSION",
     "Answer",
+    "Attempt",
     "Audit",
     "DeleteRequest",
     "DocumentList",

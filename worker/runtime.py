@@ -5,8 +5,9 @@ What is heavy is imported where it is built: beat and the ingest worker's parent
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,13 @@ from worker.config import WorkerConfig, load
 
 if TYPE_CHECKING:
     from worker.answer import AnswerFlow
-    from worker.connectors import Connector
+    from worker.connectors import Connector, Health
     from worker.embedding import Embedder
     from worker.ingest import IngestFlow
     from worker.store import Store
+
+
+_log = logging.getLogger(__name__)
 
 
 class Runtime:
@@ -46,6 +50,28 @@ class Runtime:
         )
 
     @cached_property
+    def connectors(self) -> dict[str, Connector]:
+        """The models by name; Claude only where a key is: a question that chooses it elsewhere is refused."""
+        from worker.connectors.claude import ClaudeConnector
+        from worker.connectors.local import LocalConnector
+
+        config = self.config
+        local = LocalConnector(
+            config.local_url,
+            model=config.local_model,
+            api_key=config.local_api_key,
+            constrained=config.constrained == "auto",
+            context=config.local_context,
+            in_flight=config.local_in_flight,
+        )
+        connectors: dict[str, Connector] = {"local": local, "extract": self._extract()}
+        if config.claude_api_key:
+            connectors["claude"] = ClaudeConnector(
+                api_key=config.claude_api_key, model=config.claude_model, url=config.claude_url
+            )
+        return connectors
+
+    @cached_property
     def answers(self) -> AnswerFlow:
         """The answer flow with its resident index."""
         from worker.answer import AnswerFlow
@@ -56,11 +82,13 @@ class Runtime:
         return AnswerFlow(
             embedder=self.embedder,
             index=Index(self.store, device=self.config.device, fingerprint=self.embedder.fingerprint),
-            connectors=self._connectors(),
+            connectors=self.connectors,
             top_k=self.config.top_k,
             evidence_tokens=self.config.evidence_tokens,
             min_score=self.embedder.min_score if minimum is None else minimum,
             answer_tokens=self.config.answer_tokens,
+            repairs={"local": self.config.repair_attempts},
+            fallback="" if self.config.fallback == "off" else self.config.fallback,
             trace=Trace(self.config.trace_dir) if self.config.trace_dir else None,
         )
 
@@ -72,23 +100,35 @@ class Runtime:
         return IngestFlow(store=self.store, embedder=self.embedder)
 
     def warm_up(self, *, answering: bool) -> None:
-        """Build now what the first task would wait for; raises what building raises."""
-        _ = self.answers if answering else self.ingests
+        """Build now what the first task would wait for; raises what building raises.
 
-    def _connectors(self) -> dict[str, Connector]:
-        """Claude is there only where a key is: a question that chooses it elsewhere is refused, not rerouted."""
-        from worker.connectors.claude import ClaudeConnector
-        from worker.connectors.local import LocalConnector
+        A model that is away is logged, and stops nothing: it may be up by the first question.
+        """
+        if answering:
+            _ = self.answers
+            threading.Thread(target=self._log_health, name="model-health", daemon=True).start()
+        else:
+            _ = self.ingests
 
-        config = self.config
-        connectors: dict[str, Connector] = {
-            "local": LocalConnector(config.local_url, model=config.local_model, api_key=config.local_api_key)
-        }
-        if config.claude_api_key:
-            connectors["claude"] = ClaudeConnector(
-                api_key=config.claude_api_key, model=config.claude_model, url=config.claude_url
-            )
-        return connectors
+    def _extract(self) -> Connector:
+        """The connector without a model; a sentence must be far nearer to the question than evidence need be."""
+        from worker.connectors.extract import ExtractConnector
+
+        embedder = self.embedder
+
+        def similarity(question: str, texts: Sequence[str]) -> Sequence[float]:
+            cosines: list[float] = (embedder.embed_passages(texts) @ embedder.embed_query(question)).tolist()
+            return cosines
+
+        return ExtractConnector(similarity, least_similar=(1 + embedder.min_score) / 2)
+
+    def health(self) -> dict[str, Health]:
+        """Ask after every connector's model, by name; takes some seconds where one does not answer."""
+        return {name: connector.health() for name, connector in self.connectors.items()}
+
+    def _log_health(self) -> None:
+        for name, health in self.health().items():
+            _log.log(logging.INFO if health.reachable else logging.WARNING, "connector %s: %s", name, health)
 
 
 _lock = threading.Lock()
