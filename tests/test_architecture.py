@@ -110,7 +110,19 @@ ARROWS = {
 FOLDERS = ("worker.citations", "worker.connectors", "worker.documents")
 
 # The check is pure: nothing that could reach a network, a server or a model.
-IMPURE = {"redis", "torch", "httpx", "httpx2", "anthropic", "celery", "socket", "urllib", "subprocess", "requests", "numpy"}
+IMPURE = {
+    "redis",
+    "torch",
+    "httpx",
+    "httpx2",
+    "anthropic",
+    "celery",
+    "socket",
+    "urllib",
+    "subprocess",
+    "requests",
+    "numpy",
+}
 
 
 def modules() -> dict[str, Path]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -53,6 +53,7 @@ class Runtime:
     def connectors(self) -> dict[str, Connector]:
         """The models by name; Claude only where a key is: a question that chooses it elsewhere is refused."""
         from worker.connectors.claude import ClaudeConnector
+        from worker.connectors.extract import ExtractConnector
         from worker.connectors.local import LocalConnector
 
         config = self.config
@@ -64,7 +65,7 @@ class Runtime:
             context=config.local_context,
             in_flight=config.local_in_flight,
         )
-        connectors: dict[str, Connector] = {"local": local, "extract": self._extract()}
+        connectors: dict[str, Connector] = {"local": local, "extract": ExtractConnector(self.embedder)}
         if config.claude_api_key:
             connectors["claude"] = ClaudeConnector(
                 api_key=config.claude_api_key, model=config.claude_model, url=config.claude_url
@@ -109,18 +110,6 @@ class Runtime:
             threading.Thread(target=self._log_health, name="model-health", daemon=True).start()
         else:
             _ = self.ingests
-
-    def _extract(self) -> Connector:
-        """The connector without a model; a sentence must be far nearer to the question than evidence need be."""
-        from worker.connectors.extract import ExtractConnector
-
-        embedder = self.embedder
-
-        def similarity(question: str, texts: Sequence[str]) -> Sequence[float]:
-            cosines: list[float] = (embedder.embed_passages(texts) @ embedder.embed_query(question)).tolist()
-            return cosines
-
-        return ExtractConnector(similarity, least_similar=(1 + embedder.min_score) / 2)
 
     def health(self) -> dict[str, Health]:
         """Ask after every connector's model, by name; takes some seconds where one does not answer."""

@@ -33,9 +33,9 @@ from worker.prompt import Prompt
 from worker.records import Draft, Passage
 
 KEY = "key-that-must-not-be-shown"
-SECRET = "deductible-that-must-not-be-logged"
+SECRET = "the 4711"
 PROMPT = Prompt(
-    f"What is the {SECRET} of the collision?",
+    f"What is the collision deductible? ({SECRET})",
     (Passage(name="auto_policy_2024.pdf", text="The collision deductible is $500.", page=2),),
 )
 ANSWER = "The collision deductible is $500."
@@ -45,11 +45,11 @@ EVERY = (*OVER_HTTP, "extract", "scripted")
 AT_ONCE = {"Retry-After": "0"}
 
 
-def build(name, url):
+def build(name, url, request):
     if name == "claude":
         return ClaudeConnector(api_key=KEY, model="claude-test", url=url, in_flight=4)
     if name == "extract":
-        return ExtractConnector()
+        return ExtractConnector(request.getfixturevalue("embedder"))
     if name == "scripted":
         return ScriptedConnector([ANSWER])
     return LocalConnector(f"{url}/v1", api_key=KEY, constrained=name == "constrained", in_flight=4)
@@ -77,8 +77,8 @@ def name(request):
 
 
 @pytest.fixture
-def connector(name, wire):
-    connector = build(name, wire.url)
+def connector(name, wire, request):
+    connector = build(name, wire.url, request)
     yield connector
     connector.close()
 
@@ -112,8 +112,8 @@ def test_nothing_of_a_connector_shows_its_key(name, connector):
     assert KEY not in repr(connector) + str(vars(connector))
 
 
-def test_a_model_that_is_away_says_so_and_raises_nothing(name):
-    connector = build(name, nowhere())
+def test_a_model_that_is_away_says_so_and_raises_nothing(name, request):
+    connector = build(name, nowhere(), request)
     health = connector.health()
     assert not health.reachable
     assert health.problem
@@ -215,8 +215,8 @@ def test_no_call_is_made_after_the_deadline(wire, connector):
     assert wire.requests == []
 
 
-def test_a_server_that_is_not_there_is_unreachable_and_worth_another_try(name):
-    connector = build(name, nowhere())
+def test_a_server_that_is_not_there_is_unreachable_and_worth_another_try(name, request):
+    connector = build(name, nowhere(), request)
     with pytest.raises(ModelUnreachable) as raised:
         complete(connector)
     assert raised.value.retryable

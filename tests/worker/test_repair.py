@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from worker.citations import enforce_citations
@@ -46,7 +48,7 @@ def test_an_answer_is_better_than_none_then_a_sourced_one_then_one_with_less_rem
     invented = check(f"{GOOD}, deductible_definition.txt")
     good = check(GOOD)
     ordered = [none, unsourced, invented, good]
-    for worse, better in zip(ordered, ordered[1:], strict=False):
+    for worse, better in pairwise(ordered):
         assert is_better(better, worse)
         assert not is_better(worse, better)
     assert not is_better(good, good)

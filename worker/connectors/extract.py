@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
 
 from worker.citations.numerals import read_figures
 from worker.citations.support import Evidence, Unit
@@ -11,8 +14,6 @@ from worker.citations.wording import content_stems
 from worker.connectors import Health
 from worker.prompt import NO_ANSWER, Prompt
 from worker.records import Citation, Draft, Passage
-
-Similarity = Callable[[str, Sequence[str]], Sequence[float]]
 
 _NAME = "extract"
 _SENTENCES = 2
@@ -27,16 +28,28 @@ _ASKS_FOR_A_NUMBER = re.compile(
 _ASKS_FOR_A_NAME = re.compile(r"\b(?:who|whom|whose|where)\b", re.I)
 
 
+class SentenceEmbedder(Protocol):
+    """What `worker.embedding.Embedder` offers."""
+
+    @property
+    def min_score(self) -> float:
+        """The cosine below which a text is about something else than the question."""
+        ...
+
+    def embed_query(self, text: str) -> np.ndarray:
+        """Return the question's unit vector, float32 of shape (d,)."""
+        ...
+
+    def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the texts' unit vectors, float32 of shape (n, d)."""
+        ...
+
+
 class ExtractConnector:
-    """Answers offline and at once; it can quote, and neither sum up nor reckon.
+    """Answers offline and at once; it can quote, and neither sum up nor reckon."""
 
-    `similarity` gives the cosines between a question and texts; `least_similar` is the one from which on a sentence
-    speaks of what was asked.
-    """
-
-    def __init__(self, similarity: Similarity, *, least_similar: float) -> None:
-        self._similarity = similarity
-        self._least_similar = least_similar
+    def __init__(self, embedder: SentenceEmbedder) -> None:
+        self._embedder = embedder
 
     def complete(self, prompt: Prompt, *, max_tokens: int, deadline: float) -> Draft:
         """Write a draft of the sentences that best match the question, or say that there is no answer."""
@@ -59,9 +72,13 @@ class ExtractConnector:
     def _best(self, prompt: Prompt) -> list[Unit]:
         """The sentences that hold the question's words, are near to it, and give what it asks for; best first."""
         units = [unit for unit in _holding(prompt) if _gives(unit.text, prompt.question)]
-        cosines = self._similarity(prompt.question, [unit.text for unit in units]) if units else []
-        near = sorted(zip(cosines, units, strict=True), key=lambda pair: -pair[0])
-        return [unit for cosine, unit in near if cosine >= self._least_similar][:_SENTENCES]
+        if not units:
+            return []
+        vectors = self._embedder.embed_passages([unit.text for unit in units])
+        cosines = vectors @ self._embedder.embed_query(prompt.question)
+        # One sentence that answers is nearer to its question than the best part of a paragraph need be.
+        least = (1 + self._embedder.min_score) / 2
+        return [units[i] for i in np.argsort(-cosines, kind="stable") if cosines[i] >= least][:_SENTENCES]
 
 
 def _holding(prompt: Prompt) -> list[Unit]:
