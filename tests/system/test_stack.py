@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import re
@@ -14,10 +15,25 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
+import redis
 
 from producer import RagClient
+from producer.contract import DeleteRequest, DocumentList, DocumentsRequest, IngestRequest, UploadRequest
+from producer.names import (
+    ANSWER_QUEUE,
+    CANCEL_PREFIX,
+    CANCELLED_ERROR,
+    DELETE_TASK,
+    DOCUMENTS_TASK,
+    INGEST_QUEUE,
+    INGEST_TASK,
+    RESULT_PREFIX,
+    UPLOAD_PREFIX,
+    UPLOAD_TASK,
+)
 from tests.system.conftest import ROOT, RunningStack, clean_environment, start, stop
 from worker.config import load
 from worker.schedule import nightly_entries
@@ -110,13 +126,10 @@ def test_a_rebuild_by_the_readmes_command_keeps_every_document(stack, handbook):
     assert "12 unchanged" in rag(stack, "ingest", "examples/handbook", "--collection", COLLECTION).stdout
 
 
-def test_what_beat_sends_at_night_ingests_the_folder(stack, tmp_path: Path):
-    (tmp_path / "a.md").write_text("The collision deductible is $500.")
-    settings = {"RAG_BROKER_URL": stack.broker_url, "RAG_FOLDERS": f"night={tmp_path}"}
-    entry = nightly_entries(load(settings))["nightly-night"]
-    arguments = ["--kwargs", json.dumps(entry["kwargs"]), "--queue", entry["options"]["queue"]]
+def call(stack: RunningStack, task: str, *arguments: str, queue: str = INGEST_QUEUE) -> str:
+    """Send a task as any Celery producer could, and return its id."""
     ran = subprocess.run(
-        [sys.executable, "-m", "celery", "--app=worker.app", "call", entry["task"], *arguments],
+        [sys.executable, "-m", "celery", "--app=worker.app", "call", task, *arguments, "--queue", queue],
         cwd=ROOT,
         env=stack.environment,
         capture_output=True,
@@ -124,12 +137,63 @@ def test_what_beat_sends_at_night_ingests_the_folder(stack, tmp_path: Path):
         timeout=60,
         check=True,
     )
-    with RagClient(stack.broker_url) as client:
-        end = time.monotonic() + 60
-        while client.status(ran.stdout.strip()).state != "succeeded":
-            assert time.monotonic() < end
-            time.sleep(0.2)
+    return ran.stdout.strip()
+
+
+def outcome(stack: RunningStack, id: str) -> dict[str, Any]:
+    """Wait for the task's end, and return what Celery's backend holds."""
+    end = time.monotonic() + 60
+    with redis.Redis.from_url(stack.broker_url) as client:
+        while True:
+            meta = json.loads(client.get(RESULT_PREFIX + id) or "{}")
+            if meta.get("status") in ("SUCCESS", "FAILURE"):
+                return dict(meta)
+            assert time.monotonic() < end, meta
+            time.sleep(0.1)
+
+
+def test_what_beat_sends_at_night_ingests_the_folder(stack, tmp_path: Path):
+    (tmp_path / "a.md").write_text("The collision deductible is $500.")
+    settings = {"RAG_BROKER_URL": stack.broker_url, "RAG_FOLDERS": f"night={tmp_path}"}
+    entry = nightly_entries(load(settings))["nightly-night"]
+    task = call(stack, entry["task"], "--kwargs", json.dumps(entry["kwargs"]), queue=entry["options"]["queue"])
+    assert outcome(stack, task)["status"] == "SUCCESS"
     assert "1 unchanged" in rag(stack, "ingest", str(tmp_path), "--collection", "night").stdout
+
+
+def test_a_document_is_uploaded_listed_and_deleted_by_name(stack):
+    data = b"The collision deductible is $500."
+    upload = UploadRequest(
+        name="plans/auto.md", collection="uploads", size=len(data), sha256=hashlib.sha256(data).hexdigest()
+    )
+    with redis.Redis.from_url(stack.broker_url) as client:
+        client.set(UPLOAD_PREFIX + upload.id, data)
+        report = outcome(stack, call(stack, UPLOAD_TASK, "--args", json.dumps([upload.to_dict()])))["result"]
+        assert (report["added"], report["chunks"]) == (1, 1)
+        assert not client.exists(UPLOAD_PREFIX + upload.id)
+    again = outcome(stack, call(stack, UPLOAD_TASK, "--args", json.dumps([upload.to_dict()])))["result"]
+    assert again["unchanged"] == 1
+
+    wanted = json.dumps([DocumentsRequest(collection="uploads").to_dict()])
+    listed = outcome(stack, call(stack, DOCUMENTS_TASK, "--args", wanted, queue=ANSWER_QUEUE))["result"]
+    (document,) = DocumentList.from_dict(listed).documents
+    assert (document.name, document.state, document.chunks, document.size) == ("plans/auto.md", "indexed", 1, 33)
+
+    gone = json.dumps([DeleteRequest(name="plans/auto.md", collection="uploads").to_dict()])
+    assert outcome(stack, call(stack, DELETE_TASK, "--args", gone))["result"]["removed"] == 1
+    listed = outcome(stack, call(stack, DOCUMENTS_TASK, "--args", wanted, queue=ANSWER_QUEUE))["result"]
+    assert DocumentList.from_dict(listed).documents == ()
+
+
+def test_a_cancelled_ingest_ends_between_two_documents_and_the_next_one_does_the_rest(stack, tmp_path: Path):
+    for number in range(2000):
+        (tmp_path / f"{number}.md").write_text(f"Rule {number} holds.")
+    request = json.dumps([IngestRequest(folder=str(tmp_path), collection="long").to_dict()])
+    task = call(stack, INGEST_TASK, "--args", request)
+    with redis.Redis.from_url(stack.broker_url) as client:
+        client.set(CANCEL_PREFIX + task, 1)
+        ended = outcome(stack, task)
+    assert ended["result"]["exc_message"][0] == CANCELLED_ERROR
 
 
 def test_status_tells_a_finished_question_from_an_unknown_one(stack, handbook):
