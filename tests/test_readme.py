@@ -12,7 +12,7 @@ from worker.config import ModelServerConfig, WorkerConfig
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 # The system tests run the rest; these need what no test can have.
-NEEDS_DOCKER = {"cp .env.example .env", "docker compose up --build"}
+NEEDS_DOCKER = {"docker compose up --build"}
 SYSTEM_TESTS = (ROOT / "tests/system/test_stack.py").read_text(encoding="utf-8")
 
 

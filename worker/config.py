@@ -69,6 +69,12 @@ def _folders(text: str) -> tuple[tuple[str, Path], ...]:
     return tuple(folders)
 
 
+def _log_format(text: str) -> str:
+    if text not in ("text", "json"):
+        raise ValueError(f"{text!r} is no format; write text or json")
+    return text
+
+
 def _url(text: str) -> str:
     if not text.startswith(("http://", "https://")):
         raise ValueError(f"{text!r} is no URL; write http://host:port/v1")
@@ -164,15 +170,46 @@ class WorkerConfig(ProducerConfig):
     time_zone: ZoneInfo = setting(
         "RAG_TIME_ZONE", explain="the time zone of that clock", default=ZoneInfo("UTC"), parse=_time_zone
     )
+    ingest_memory: int = setting(
+        "RAG_INGEST_MEMORY",
+        explain="megabytes after which the ingest worker's process is replaced, once its ingest is done",
+        default=6000,
+        parse=_count,
+    )
+    redis_mark: float = setting(
+        "RAG_REDIS_MARK",
+        explain="share of Redis' memory above which nothing is ingested, so that questions still find room",
+        default=0.8,
+        parse=_share,
+    )
     trace_dir: Path | None = setting(
         "RAG_TRACE_DIR",
         explain="for developers only: a folder where every prompt and raw draft is written, in clear text",
         default=None,
         parse=Path,
     )
+    log_format: str = setting(
+        "RAG_LOG_FORMAT",
+        explain="the workers' and beat's log: `text`, or `json` for a line of JSON a record",
+        default="text",
+        parse=_log_format,
+    )
+    metrics_port: int | None = setting(
+        "RAG_METRICS_PORT",
+        explain="where a worker serves `/metrics` for Prometheus, a port for each worker; default: nowhere",
+        default=None,
+        parse=_count,
+    )
+    metrics_host: str = setting("RAG_METRICS_HOST", explain="the address that it serves them on", default="127.0.0.1")
+    spans_url: str = setting(
+        "RAG_SPANS_URL",
+        explain="an OpenTelemetry collector: `http://host:4318/v1/traces`; needs the extra `otel`; default: no spans",
+        default="",
+        parse=_url,
+    )
     data_dir: Path = setting(
         "RAG_DATA_DIR",
-        explain="where beat keeps its schedule and the embedded stack its data",
+        explain="where workers say that they live, beat keeps its schedule and the embedded stack its data",
         default=Path(".rag"),
         parse=Path,
     )

@@ -20,6 +20,7 @@ Messages name files, settings and remedies, never a question, an answer or a doc
     │   ├── UnknownCollection        nothing was ever ingested under this name
     │   ├── LayoutMismatch           the stored bytes have another layout; rebuild
     │   ├── EmbedderMismatch         another embedder wrote this collection; rebuild
+    │   ├── RedisNearlyFull          Redis is above the mark; nothing more is ingested
     │   ├── CollectionTooLarge       the vectors do not fit into the device's memory
     │   └── VectorRefused            wrong dimension, zero, NaN or infinite
     ├── ConnectorError
@@ -27,6 +28,9 @@ Messages name files, settings and remedies, never a question, an answer or a doc
     │   ├── ModelUnavailable         the model server does not answer                (retryable)
     │   ├── ModelRefused             the server rejected the call (key, billing, content)
     │   └── ModelAnswerInvalid       the server answered something unreadable
+    ├── DeliveryError
+    │   ├── MessageRefused           the message is no task that this worker can read
+    │   └── TaskAbandoned            the task killed its worker too often
     ├── DeadlineExceeded             the question's deadline passed while it was worked on
     ├── Cancelled                    somebody cancelled the task while it was worked on
     └── StackError                   the embedded stack cannot start
@@ -119,6 +123,10 @@ class EmbedderMismatch(StoreError):
     """Raised when another embedder wrote this collection; rebuild it or set the old embedder."""
 
 
+class RedisNearlyFull(StoreError):
+    """Raised when Redis is above the mark beyond which nothing is ingested; what was stored stays."""
+
+
 class CollectionTooLarge(StoreError):
     """Raised when a collection would not fit into the memory of the device; nothing was loaded."""
 
@@ -149,6 +157,18 @@ class ModelRefused(ConnectorError):
 
 class ModelAnswerInvalid(ConnectorError):
     """Raised when the server answered with something that is no chat completion."""
+
+
+class DeliveryError(WorkerError):
+    """Raised when a message in the queue leads to no run of a task."""
+
+
+class MessageRefused(DeliveryError):
+    """Raised when a message is no task that this worker can read: pickled, damaged, unknown."""
+
+
+class TaskAbandoned(DeliveryError):
+    """Raised when a task's worker died each time it was at it; it is not started again."""
 
 
 class DeadlineExceeded(WorkerError):

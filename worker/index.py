@@ -114,6 +114,12 @@ class Index:
             raise found
         return found
 
+    def load_all(self) -> None:
+        """Load every collection now instead of at its first search; one that cannot be is left to it."""
+        for name in self._store.collections():
+            with suppress(StoreError):
+                self._collection(name).load()
+
     def close(self) -> None:
         """Stop listening for changes and let go of the vectors."""
         self._closed.set()
@@ -173,6 +179,11 @@ class _Collection:
         self._live = ""
         self._lock = threading.Lock()
         self.search: Coalescer[_Search, Found | VectorRefused] = Coalescer(self._serve, limit=_BATCH_CALLS)
+
+    def load(self) -> None:
+        """Take over the collection as the store has it now; raises StoreError."""
+        with self._lock:
+            self._current()
 
     def refresh(self) -> None:
         """Take over what changed, if anything is resident; a failure is left to the next search to report."""

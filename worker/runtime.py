@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from worker.claims import Claims
     from worker.connectors import Connector
     from worker.embedding import Embedder
+    from worker.index import Index
     from worker.ingest import IngestFlow
+    from worker.journal import Journal
     from worker.single import SingleFlow
     from worker.store import Store
     from worker.stored import Generation
@@ -41,6 +43,13 @@ class Runtime:
         return Store.connect(self.config.broker_url)
 
     @cached_property
+    def journal(self) -> Journal:
+        """What workers write down in Redis beside the documents."""
+        from worker.journal import Journal
+
+        return Journal(self.config.broker_url)
+
+    @cached_property
     def embedder(self) -> Embedder:
         """The embedding model on its device; raises SettingError, EmbeddingError."""
         from worker.embedding import Embedder
@@ -53,19 +62,28 @@ class Runtime:
         )
 
     @cached_property
+    def index(self) -> Index:
+        """The vectors of every collection that was asked for, on the device."""
+        from worker.index import Index
+
+        return Index(self.store, device=self.config.device, fingerprint=self.embedder.fingerprint, check=self._check)
+
+    @cached_property
+    def connectors(self) -> dict[str, Connector]:
+        """The models that can be asked."""
+        return self._connectors()
+
+    @cached_property
     def answers(self) -> AnswerFlow:
         """The answer flow with its resident index."""
         from worker.answer import AnswerFlow
         from worker.drafts import Trace
-        from worker.index import Index
 
         minimum = self.config.min_score
         return AnswerFlow(
             embedder=self.embedder,
-            index=Index(
-                self.store, device=self.config.device, fingerprint=self.embedder.fingerprint, check=self._check
-            ),
-            connectors=self._connectors(),
+            index=self.index,
+            connectors=self.connectors,
             top_k=self.config.top_k,
             evidence_tokens=self.config.evidence_tokens,
             min_score=self.embedder.min_score if minimum is None else minimum,
@@ -123,6 +141,11 @@ class Runtime:
 
         require_same_vectors(self.store, self.embedder, collection, generation)
 
+    def ready(self) -> bool:
+        """Say whether a question would find every collection resident and a model that answers; takes seconds."""
+        self.index.load_all()
+        return any(_reachable(connector) for connector in self.connectors.values())
+
     def _connectors(self) -> dict[str, Connector]:
         """Claude is there only where a key is: a question that chooses it elsewhere is refused, not rerouted."""
         from worker.connectors.claude import ClaudeConnector
@@ -139,8 +162,21 @@ class Runtime:
         return connectors
 
 
+def _reachable(connector: Connector) -> bool:
+    """Ask a connector after its model, where it can say."""
+    health = getattr(connector, "health", None)
+    return health is None or bool(health().reachable)
+
+
 _lock = threading.Lock()
 _runtime: Runtime | None = None
+
+
+def use(chosen: Runtime) -> None:
+    """Make this the process's runtime, before anything asks for one: a benchmark's, with a lighter embedder."""
+    global _runtime
+    with _lock:
+        _runtime = chosen
 
 
 def current(build: Callable[[], WorkerConfig] = load) -> Runtime:
