@@ -25,9 +25,25 @@ FENCES = {
     },
     "sentence_transformers": {"worker.embedding"},
     "transformers": {"worker.embedding"},
-    "redis": {"producer.results", "worker.store", "worker.vitals"},
-    "celery": {"producer.broker", "worker.tasks", "worker.app", "worker.observing", "worker.schedule"},
-    "kombu": {"producer.broker", "worker.app"},
+    "redis": {
+        "producer.link",
+        "producer.subscription",
+        "worker.database",
+        "worker.lease",
+        "worker.journal",
+        "worker.transport",
+        "worker.vitals",
+    },
+    "celery": {
+        "worker.tasks",
+        "worker.app",
+        "worker.observing",
+        "worker.schedule",
+        "worker.consumer",
+        "worker.pulse",
+        "worker.transport",
+    },
+    "kombu": {"worker.app", "worker.transport"},
     "httpx": {"worker.connectors.local"},
     "anthropic": {"worker.connectors.claude"},
     "typer": {"producer.cli", "worker.admin"},
@@ -42,17 +58,25 @@ FENCES = {
 ARROWS = {
     line.partition(":")[0].strip(): set(line.partition(":")[2].split())
     for line in """
-    producer: producer.client producer.contract producer.errors
+    producer: producer.aio producer.client producer.contract producer.errors
     producer.names:
     producer.errors:
     producer.message: producer.errors
-    producer.asking: producer.errors producer.message producer.names
+    producer.scope: producer.errors producer.message
+    producer.rendering:
+    producer.asking: producer.errors producer.message producer.names producer.rendering producer.scope
     producer.ingestion: producer.errors producer.message producer.names
-    producer.contract: producer.asking producer.ingestion producer.message
+    producer.contract: producer.asking producer.ingestion producer.message producer.scope
     producer.config: producer.errors
-    producer.broker: producer.config producer.errors producer.names
-    producer.results: producer.config producer.contract producer.errors producer.names
-    producer.client: producer.broker producer.config producer.contract producer.errors producer.names producer.results
+    producer.envelope:
+    producer.scripts:
+    producer.states: producer.contract producer.names
+    producer.subscription:
+    producer.link: producer.config producer.contract producer.errors producer.names producer.scripts \
+        producer.states producer.subscription
+    producer.aio: producer.config producer.contract producer.envelope producer.errors producer.link producer.names
+    producer.background:
+    producer.client: producer.aio producer.background producer.contract producer.errors producer.names
     producer.cli: producer.client producer.contract producer.errors
     worker:
     worker.errors:
@@ -68,7 +92,11 @@ ARROWS = {
     worker.embedding: worker.calibration worker.coalescing worker.devices worker.errors
     worker.scripts:
     worker.stored: worker.errors worker.records
-    worker.store: worker.errors worker.records worker.scripts worker.stored
+    worker.database: worker.errors
+    worker.store: worker.database worker.errors worker.records worker.scripts worker.stored
+    worker.verification: worker.store worker.stored
+    worker.lease: worker.database worker.errors
+    worker.claims: producer.names worker.database worker.errors
     worker.filters: worker.stored
     worker.fusion: worker.records
     worker.lexical:
@@ -82,28 +110,44 @@ ARROWS = {
     worker.connectors: worker.errors worker.prompt worker.records
     worker.citations: worker.records
     worker.drafts: worker.prompt worker.records
-    worker.ingest: worker.chunking worker.documents worker.errors worker.records worker.sources worker.store \
-        worker.stored
+    worker.pipeline: worker.records worker.stored
+    worker.cutting: worker.chunking worker.documents worker.errors worker.pipeline worker.records worker.stored
+    worker.tally: worker.records worker.stored
+    worker.ingest: worker.cutting worker.errors worker.lease worker.pipeline worker.records worker.sources \
+        worker.store worker.stored worker.tally worker.verification
+    worker.single: worker.cutting worker.errors worker.ingest worker.lease worker.records worker.store \
+        worker.stored worker.tally
     worker.answer: worker.citations worker.connectors worker.drafts worker.errors worker.evidence worker.prompt \
         worker.records worker.stopwatch
-    worker.runtime: worker.answer worker.config worker.connectors worker.drafts worker.embedding worker.index \
-        worker.ingest worker.store
-    worker.tasks: producer.contract producer.errors producer.names worker.errors worker.records worker.runtime
+    worker.journal: worker.errors
+    worker.capacity: worker.errors worker.journal
+    worker.delivery: worker.errors worker.journal
+    worker.nights:
+    worker.stopping:
+    worker.runtime: worker.answer worker.claims worker.config worker.connectors worker.drafts worker.embedding \
+        worker.errors worker.index worker.ingest worker.journal worker.single worker.store worker.stored \
+        worker.verification
+    worker.tasks: producer.contract producer.errors producer.names worker.capacity worker.delivery worker.errors \
+        worker.nights worker.records worker.runtime worker.stopping worker.stored
     worker.vitals: producer.names worker.errors worker.store
     worker.metrics: producer.contract producer.names worker.vitals
     worker.logformat:
     worker.spans: worker.errors
     worker.observing: producer.contract producer.names worker.errors worker.logformat worker.metrics worker.runtime \
         worker.spans worker.vitals
+    worker.transport:
+    worker.consumer: worker.errors worker.tasks
+    worker.liveness:
+    worker.pulse: worker.errors worker.journal worker.liveness
     worker.schedule: producer.names worker.config
-    worker.app: producer.errors producer.names worker.config worker.errors worker.observing worker.runtime \
-        worker.schedule
+    worker.app: producer.errors producer.names worker.capacity worker.config worker.errors worker.journal \
+        worker.liveness worker.observing worker.pulse worker.runtime worker.schedule worker.stopping worker.transport
     worker.model_server: worker.config worker.errors
     worker.checkup: producer.names worker.vitals
     worker.inspection: worker.app worker.checkup worker.errors worker.runtime worker.vitals
     worker.supervisor: worker.errors
     worker.compose: worker.errors
-    worker.embedded: worker.compose worker.config worker.errors worker.supervisor
+    worker.embedded: worker.compose worker.config worker.errors worker.liveness worker.supervisor
     worker.demo: producer.cli producer.client producer.contract worker.citations worker.drafts worker.errors
     worker.admin: producer.config producer.errors worker.checkup worker.config worker.demo worker.embedded \
         worker.errors worker.inspection worker.model_server worker.runtime worker.supervisor
@@ -232,7 +276,19 @@ def test_no_module_is_named_after_the_standard_library() -> None:
 
 
 def test_importing_the_producer_loads_nothing_heavy() -> None:
-    heavy = ["torch", "numpy", "httpx", "pydantic", "anthropic", "transformers", "typer", "rich", "worker"]
+    heavy = [
+        "celery",
+        "kombu",
+        "torch",
+        "numpy",
+        "httpx",
+        "pydantic",
+        "anthropic",
+        "transformers",
+        "typer",
+        "rich",
+        "worker",
+    ]
     code = f"import sys, producer; print([name for name in {heavy!r} if name in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
