@@ -247,7 +247,9 @@ class _ProgressTeller:
         _require_room()
         told = Progress(**asdict(progress))
         self._task.update_state(state=PROGRESS_STATE, meta=told.to_dict())
-        self._task.send_event(PROGRESS_EVENT, done=told.done, total=told.total)
+        # Flower shows an event's `result` while the task runs.
+        words = f"{told.done} of {told.total} documents"
+        self._task.send_event(PROGRESS_EVENT, done=told.done, total=told.total, result=words)
 
 
 @contextmanager
