@@ -25,11 +25,12 @@ FENCES = {
     },
     "sentence_transformers": {"worker.embedding"},
     "transformers": {"worker.embedding"},
-    "redis": {"producer.results", "worker.store", "worker.journal", "worker.transport"},
+    "redis": {"producer.results", "worker.store", "worker.journal", "worker.backend"},
     "celery": {
         "producer.broker",
         "worker.tasks",
         "worker.app",
+        "worker.backend",
         "worker.schedule",
         "worker.consumer",
         "worker.pulse",
@@ -102,6 +103,7 @@ ARROWS = {
     worker.tasks: producer.contract producer.errors producer.names worker.capacity worker.delivery worker.errors \
         worker.nights worker.records worker.runtime worker.stopping
     worker.transport:
+    worker.backend:
     worker.consumer: worker.errors worker.tasks
     worker.liveness:
     worker.pulse: worker.errors worker.journal worker.liveness

@@ -99,7 +99,12 @@ _SETTINGS = {
 def make_app(config: WorkerConfig) -> Celery:
     """Return the app that answer worker, ingest worker and beat share."""
     transport.install()
-    app = Celery("rag", broker=config.broker_url, backend=config.broker_url, include=["worker.tasks"])
+    app = Celery(
+        "rag",
+        broker=config.broker_url,
+        backend=f"worker.backend:Backend+{config.broker_url}",
+        include=["worker.tasks"],
+    )
     app.conf.update(
         _SETTINGS,
         worker_concurrency=config.answer_concurrency,

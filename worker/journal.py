@@ -124,5 +124,9 @@ def _translated() -> Iterator[None]:
         yield
     except (redis.ConnectionError, redis.TimeoutError) as error:
         raise StoreUnavailable(f"Redis is away ({type(error).__name__})") from error
+    except redis.ResponseError as error:
+        if isinstance(error, redis.exceptions.OutOfMemoryError) or "MISCONF" in str(error):
+            raise StoreUnavailable("Redis takes no write now: its memory or its disk is full") from error
+        raise StoreError(f"Redis refused a command: {type(error).__name__}") from error
     except redis.RedisError as error:
         raise StoreError(f"Redis refused a command: {type(error).__name__}") from error
