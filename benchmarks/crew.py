@@ -57,11 +57,15 @@ class Crew:
         """Send a signal to a service's process."""
         os.kill(self.pid(name), number)
 
+    def children(self, name: str) -> list[int]:
+        """The process ids of a service's children."""
+        pid = self.pid(name)
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
     def kill_children(self, name: str) -> None:
         """Kill the children of a service's process: a prefork worker starts others."""
-        pid = self.pid(name)
-        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-            os.kill(int(child), signal.SIGKILL)
+        for child in self.children(name):
+            os.kill(child, signal.SIGKILL)
 
     def client(self) -> redis.Redis:
         """A connection to the crew's Redis that waits out a restart."""

@@ -37,6 +37,7 @@ _VISIBILITY_SECONDS = 30
 _BEATS = 6
 # A child loads the embedder before its first task; Celery's own limit is 4 seconds.
 _CHILD_START_SECONDS = 180
+_INGEST_NICENESS = 10
 
 _BROKER_OPTIONS = {
     # Short, because `worker.pulse` holds what is worked on; without it, every longer task would be done twice (B1).
@@ -133,6 +134,8 @@ class _WarmUp(bootsteps.Step):
 @signals.worker_process_init.connect
 def _warm_up_child(**_: object) -> None:
     """Load the embedder in the ingest worker's child: CUDA must not be touched before the fork."""
+    # Where processors are short, a question goes first.
+    os.nice(_INGEST_NICENESS)
     try:
         runtime.current().warm_up(answering=False)
     except WorkerError as error:

@@ -3,13 +3,13 @@
 The list of what goes wrong with Celery on Redis, by code, and where each is held here. A test's name begins with its
 code; the rest cannot happen, and why:
 
-    A1  test_A4_..., benchmarks.chaos         A8  nobody deletes bindings; a direct queue needs none to be sent to
+    A1  test_A4_... here, test_chaos.py       A8  nobody deletes bindings; a direct queue needs none to be sent to
     A2  test_transport.py                     A9  test_transport.py
     A3  here                                  A10 here
-    A4  here and test_delivery.py             A11 test_a_backlog_... in test_load.py
+    A4  here and test_delivery.py             A11 test_chaos.py
     A5  test_C1_... here                      A12 here
     A6  here, test_transport, test_liveness   A13 the database is rag-kit's own (README)
-    A7  benchmarks.chaos kills Redis
+    A7  test_chaos.py kills Redis
 
     B1  here                                  B5  nobody sends a second signal: compose and supervisor send TERM, KILL
     B2  nothing is sent with a countdown      B6  here and test_nights.py
@@ -32,6 +32,7 @@ code; the rest cannot happen, and why:
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import re
 import signal
@@ -272,6 +273,11 @@ def test_nobodys_words_and_no_fault_of_ours_are_in_a_log(crew):
         assert "deductible" not in log
         assert "Unrecoverable" not in log
         assert "unforeseen" not in log
+
+
+def test_where_processors_are_short_an_ingest_goes_behind_a_question(crew):
+    niceness = {os.getpriority(os.PRIO_PROCESS, child) for child in crew.children("ingest")}
+    assert min(niceness) > os.getpriority(os.PRIO_PROCESS, crew.pid("answer"))
 
 
 def test_a_workers_signs_of_life_are_files(crew):
