@@ -23,6 +23,9 @@ RECEIPT_PREFIX: Final = "rag:receipt:"
 # Where Celery's Redis backend puts a task's state; the producer reads it without subscribing to a backend.
 RESULT_PREFIX: Final = "celery-task-meta-"
 
+# Whoever works on a task looks here between its steps; a queued task with this flag is not taken up any more.
+CANCEL_PREFIX: Final = "rag:cancel:"
+
 # A question nobody waits for any more is not answered: it would only delay the ones somebody waits for.
 DEFAULT_DEADLINE_SECONDS: Final = 120.0
 # A night of documents may take hours; longer than a day means that the next night would overlap.
@@ -46,3 +49,5 @@ PROGRESS_EVENT: Final = "task-progress"
 FAILURE_TYPE: Final = "TaskFailure"
 # This error type means: the deadline passed while the worker was at it.
 DEADLINE_ERROR: Final = "DeadlineExceeded"
+# And this one: somebody cancelled it while the worker was at it.
+CANCELLED_ERROR: Final = "Cancelled"

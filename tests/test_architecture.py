@@ -25,7 +25,7 @@ FENCES = {
     },
     "sentence_transformers": {"worker.embedding"},
     "transformers": {"worker.embedding"},
-    "redis": {"producer.results", "worker.store", "worker.journal", "worker.backend"},
+    "redis": {"producer.results", "worker.database", "worker.lease", "worker.journal", "worker.backend"},
     "celery": {
         "producer.broker",
         "worker.tasks",
@@ -75,7 +75,11 @@ ARROWS = {
     worker.embedding: worker.calibration worker.coalescing worker.devices worker.errors
     worker.scripts:
     worker.stored: worker.errors worker.records
-    worker.store: worker.errors worker.records worker.scripts worker.stored
+    worker.database: worker.errors
+    worker.store: worker.database worker.errors worker.records worker.scripts worker.stored
+    worker.verification: worker.store worker.stored
+    worker.lease: worker.database worker.errors
+    worker.claims: producer.names worker.database worker.errors
     worker.filters: worker.stored
     worker.fusion: worker.records
     worker.lexical:
@@ -89,8 +93,13 @@ ARROWS = {
     worker.connectors: worker.errors worker.prompt worker.records
     worker.citations: worker.records
     worker.drafts: worker.prompt worker.records
-    worker.ingest: worker.chunking worker.documents worker.errors worker.records worker.sources worker.store \
-        worker.stored
+    worker.pipeline: worker.records worker.stored
+    worker.cutting: worker.chunking worker.documents worker.errors worker.pipeline worker.records worker.stored
+    worker.tally: worker.records worker.stored
+    worker.ingest: worker.cutting worker.errors worker.lease worker.pipeline worker.records worker.sources \
+        worker.store worker.stored worker.tally worker.verification
+    worker.single: worker.cutting worker.errors worker.ingest worker.lease worker.records worker.store \
+        worker.stored worker.tally
     worker.answer: worker.citations worker.connectors worker.drafts worker.errors worker.evidence worker.prompt \
         worker.records worker.stopwatch
     worker.journal: worker.errors
@@ -98,10 +107,11 @@ ARROWS = {
     worker.delivery: worker.errors worker.journal
     worker.nights:
     worker.stopping:
-    worker.runtime: worker.answer worker.config worker.connectors worker.drafts worker.embedding worker.index \
-        worker.ingest worker.journal worker.store
+    worker.runtime: worker.answer worker.claims worker.config worker.connectors worker.drafts worker.embedding \
+        worker.errors worker.index worker.ingest worker.journal worker.single worker.store worker.stored \
+        worker.verification
     worker.tasks: producer.contract producer.errors producer.names worker.capacity worker.delivery worker.errors \
-        worker.nights worker.records worker.runtime worker.stopping
+        worker.lease worker.nights worker.records worker.runtime worker.stopping worker.stored
     worker.transport:
     worker.backend:
     worker.consumer: worker.errors worker.tasks

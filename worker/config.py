@@ -31,8 +31,8 @@ def _cosine(text: str) -> float:
 
 def _share(text: str) -> float:
     number = float(text)
-    if not 0.0 < number <= 1.0:
-        raise ValueError(f"{text} is no share; write a number above 0, up to 1")
+    if not 0.0 <= number <= 1.0:
+        raise ValueError(f"{text} is no share; write a number from 0 to 1")
     return number
 
 
@@ -153,6 +153,12 @@ class WorkerConfig(ProducerConfig):
         explain="what the nightly job ingests: `handbook=/srv/handbook,rates=/srv/rates`",
         default=(),
         parse=_folders,
+    )
+    largest_loss: float = setting(
+        "RAG_LARGEST_LOSS",
+        explain="a folder that lost more than this share of its documents deletes nothing, and says so",
+        default=0.5,
+        parse=_share,
     )
     nightly_at: str = setting("RAG_NIGHTLY_AT", explain="when the nightly job runs", default="02:00", parse=_clock)
     time_zone: ZoneInfo = setting(

@@ -8,7 +8,12 @@ Messages name files, settings and remedies, never a question, an answer or a doc
     │   ├── NothingToIndex           the file is fine and holds no text
     │   └── DocumentRefused          encrypted, damaged, too large, unsupported, not a document
     ├── IngestError
-    │   └── FolderUnavailable        the folder is missing, unreadable or suspiciously empty
+    │   ├── FolderUnavailable        the folder is missing, unreadable or suspiciously empty
+    │   ├── FolderMismatch           the collection is made from another folder
+    │   ├── IngestRunning            another run is at work on the collection        (retryable)
+    │   ├── IngestStopped            the run was told to stop between two documents  (retryable)
+    │   ├── NameTaken                the folder holds a document of the upload's name
+    │   └── UploadLost               the uploaded bytes are gone, or not those that were sent
     ├── EmbeddingError               the embedder is missing, or gave zero, NaN or infinite vectors
     ├── StoreError
     │   ├── StoreUnavailable         Redis is away                                   (retryable)
@@ -27,6 +32,7 @@ Messages name files, settings and remedies, never a question, an answer or a doc
     │   ├── MessageRefused           the message is no task that this worker can read
     │   └── TaskAbandoned            the task killed its worker too often
     ├── DeadlineExceeded             the question's deadline passed while it was worked on
+    ├── Cancelled                    somebody cancelled the task while it was worked on
     └── StackError                   the embedded stack cannot start
 """
 
@@ -65,6 +71,30 @@ class IngestError(WorkerError):
 
 class FolderUnavailable(IngestError):
     """Raised when the folder is missing, unreadable or suspiciously empty; nothing was deleted."""
+
+
+class FolderMismatch(IngestError):
+    """Raised when a collection is made from another folder; nothing was read, and the message says how to move it."""
+
+
+class IngestRunning(IngestError):
+    """Raised when another run is at work on the collection; nothing was changed by this one."""
+
+    retryable = True
+
+
+class IngestStopped(IngestError):
+    """Raised when a run was told to stop; what it did stays, and the next run goes on from there."""
+
+    retryable = True
+
+
+class NameTaken(IngestError):
+    """Raised when an uploaded document has the name of one that comes from the folder; nothing was changed."""
+
+
+class UploadLost(IngestError):
+    """Raised when the uploaded bytes are gone or are not those that were sent; send them again."""
 
 
 class EmbeddingError(WorkerError):
@@ -143,6 +173,10 @@ class TaskAbandoned(DeliveryError):
 
 class DeadlineExceeded(WorkerError):
     """Raised when the question's deadline passed while it was worked on."""
+
+
+class Cancelled(WorkerError):
+    """Raised when somebody cancelled the task while it was worked on; what an ingest did until then stays."""
 
 
 class StackError(WorkerError):

@@ -1,25 +1,32 @@
-"""Settings in, the long-lived objects of a process out: store, embedder, index, connectors, the two flows.
+"""Settings in, the long-lived objects of a process out: store, embedder, index, connectors, the flows.
 
 What is heavy is imported where it is built: beat and the ingest worker's parent need neither torch nor a model.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from worker.config import WorkerConfig, load
+from worker.errors import StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
     from worker.answer import AnswerFlow
+    from worker.claims import Claims
     from worker.connectors import Connector
     from worker.embedding import Embedder
     from worker.index import Index
     from worker.ingest import IngestFlow
     from worker.journal import Journal
+    from worker.single import SingleFlow
     from worker.store import Store
+    from worker.stored import Generation
+
+_log = logging.getLogger(__name__)
 
 
 class Runtime:
@@ -59,7 +66,7 @@ class Runtime:
         """The vectors of every collection that was asked for, on the device."""
         from worker.index import Index
 
-        return Index(self.store, device=self.config.device, fingerprint=self.embedder.fingerprint)
+        return Index(self.store, device=self.config.device, fingerprint=self.embedder.fingerprint, check=self._check)
 
     @cached_property
     def connectors(self) -> dict[str, Connector]:
@@ -89,11 +96,50 @@ class Runtime:
         """The ingest flow."""
         from worker.ingest import IngestFlow
 
-        return IngestFlow(store=self.store, embedder=self.embedder)
+        return IngestFlow(store=self.store, embedder=self.embedder, largest_loss=self.config.largest_loss)
+
+    @cached_property
+    def singles(self) -> SingleFlow:
+        """The flow of single documents."""
+        from worker.single import SingleFlow
+
+        return SingleFlow(store=self.store, embedder=self.embedder)
+
+    @cached_property
+    def claims(self) -> Claims:
+        """The bytes of uploads."""
+        from worker.claims import Claims
+
+        return Claims(self.store.database)
 
     def warm_up(self, *, answering: bool) -> None:
-        """Build now what the first task would wait for; raises what building raises."""
-        _ = self.answers if answering else self.ingests
+        """Build now what the first task would wait for; raises what building raises.
+
+        A collection that this worker's embedder did not write is logged with its remedy; the others answer.
+        """
+        if not answering:
+            _ = self.ingests
+            return
+        _ = self.answers
+        try:
+            for collection in self.store.collections():
+                self._check_live(collection)
+        except StoreUnavailable as error:
+            _log.warning("the stored collections are not checked now: %s", error)
+
+    def _check_live(self, collection: str) -> None:
+        try:
+            generation = self.store.generation(collection, fingerprint=self.embedder.fingerprint)
+            self._check(collection, generation)
+        except StoreUnavailable:
+            raise
+        except StoreError as error:
+            _log.critical("questions on collection %s will be refused: %s", collection, error)
+
+    def _check(self, collection: str, generation: Generation) -> None:
+        from worker.verification import require_same_vectors
+
+        require_same_vectors(self.store, self.embedder, collection, generation)
 
     def ready(self) -> bool:
         """Say whether a question would find every collection resident and a model that answers; takes seconds."""

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 from celery import shared_task, states
 from celery.exceptions import Reject
@@ -18,6 +18,10 @@ from celery.exceptions import Reject
 from producer.contract import (
     Answer,
     Audit,
+    DeleteRequest,
+    DocumentList,
+    DocumentsRequest,
+    DocumentState,
     Dropped,
     Figure,
     IngestReport,
@@ -28,21 +32,28 @@ from producer.contract import (
     Sentence,
     Shown,
     Source,
+    UploadRequest,
 )
 from producer.errors import RagError
 from producer.names import (
     ANSWER_TASK,
+    CANCEL_PREFIX,
+    DELETE_TASK,
+    DOCUMENTS_TASK,
     INGEST_TASK,
     NIGHTLY_TASK,
     PROGRESS_EVENT,
     PROGRESS_STATE,
+    UPLOAD_TASK,
 )
 from worker import runtime, stopping
 from worker.capacity import require_room
 from worker.delivery import SingleFlight, run_capped
-from worker.errors import DeadlineExceeded, WorkerError
+from worker.errors import Cancelled, DeadlineExceeded, IngestStopped, WorkerError
+from worker.lease import LEASE_SECONDS
 from worker.nights import due_night
 from worker.records import CitedSource, IngestOutcome, IngestProgress, Outcome, Passage
+from worker.stored import DocumentInfo
 
 _log = logging.getLogger(__name__)
 # Progress is looked at by people: more often than this is only work for Redis.
@@ -50,6 +61,7 @@ _PROGRESS_SECONDS = 0.5
 
 
 _flights = SingleFlight()
+R = TypeVar("R", UploadRequest, DeleteRequest)
 
 
 class TaskFailure(Exception):
@@ -90,7 +102,7 @@ def _once(task: Any, work: Callable[[], dict[str, Any]], *, deadline: float) -> 
     task_id = task.request.id
 
     def run() -> Any:
-        if task.request.delivery_info.get("redelivered"):
+        if _is_redelivered(task):
             ended = task.backend.get_task_meta(task_id)
             if ended["status"] == states.SUCCESS:
                 return ended["result"]
@@ -100,6 +112,10 @@ def _once(task: Any, work: Callable[[], dict[str, Any]], *, deadline: float) -> 
         return run_capped(task_id, work, journal=runtime.current().journal, deadline=deadline)
 
     return _flights.run(task_id, run)
+
+
+def _is_redelivered(task: Any) -> bool:
+    return bool(task.request.delivery_info.get("redelivered"))
 
 
 def _answered(question: Question) -> dict[str, Any]:
@@ -121,10 +137,28 @@ def _answered(question: Question) -> dict[str, Any]:
 
 def _ingested(task: Any, request: IngestRequest) -> dict[str, Any]:
     _require_room()
-    journal, flow = runtime.current().journal, runtime.current().ingests
-    outcome = flow.ingest(Path(request.folder), collection=request.collection, progress=_ProgressTeller(task))
-    journal.note_ingest(request.collection)
+    flag, database = CANCEL_PREFIX + task.request.id, runtime.current().store.database
+    # The run that died with its process, and comes back with this one, still has the collection's lease for a while.
+    wait = 2 * LEASE_SECONDS if _is_redelivered(task) else 0.0
+    try:
+        outcome = runtime.current().ingests.ingest(
+            Path(request.folder),
+            collection=request.collection,
+            progress=_ProgressTeller(task),
+            stop=lambda: stopping.is_told() or database.exists(flag),
+            wait=wait,
+        )
+    except IngestStopped as error:
+        if stopping.is_told():
+            _put_back(task)
+        raise Cancelled(str(error)) from None
     return _report(request.collection, outcome).to_dict()
+
+
+def _put_back(task: Any) -> NoReturn:
+    """Leave the task in its queue, as if it had not been started; what is stored by now is not read again."""
+    task.backend.forget(task.request.id)
+    raise Reject("the worker stops", requeue=True)
 
 
 def _ingested_tonight(task: Any, request: IngestRequest) -> dict[str, Any]:
@@ -145,10 +179,66 @@ def _require_room() -> None:
     require_room(runtime.current().journal.memory(), mark=runtime.current().config.redis_mark)
 
 
+@_task(UPLOAD_TASK)
+def upload(self: Any, message: Mapping[str, Any]) -> Any:
+    """Store one document whose bytes wait in Redis."""
+    with _told_as_failure():
+        request = UploadRequest.from_dict(message)
+        return _once(self, lambda: _reported(request, _uploaded), deadline=request.deadline)
+
+
+def _uploaded(request: UploadRequest) -> IngestOutcome:
+    _require_room()
+    singles, claims = runtime.current().singles, runtime.current().claims
+    if singles.is_stored(request.name, request.sha256, request.tags, collection=request.collection):
+        claims.forget(request.id)
+        return IngestOutcome(unchanged=1)
+    with claims.claimed(request.id, name=request.name, size=request.size, sha256=request.sha256) as path:
+        return singles.upload(
+            path,
+            name=request.name,
+            content_hash=request.sha256,
+            collection=request.collection,
+            tags=request.tags,
+        )
+
+
+@_task(DELETE_TASK)
+def delete(self: Any, message: Mapping[str, Any]) -> Any:
+    """Take one document out of every answer."""
+    with _told_as_failure():
+        request = DeleteRequest.from_dict(message)
+        return _once(self, lambda: _reported(request, _deleted), deadline=request.deadline)
+
+
+def _deleted(request: DeleteRequest) -> IngestOutcome:
+    return runtime.current().singles.delete(request.name, collection=request.collection)
+
+
+def _reported(request: R, work: Callable[[R], IngestOutcome]) -> dict[str, Any]:
+    return _report(request.collection, work(request)).to_dict()
+
+
+@_task(DOCUMENTS_TASK)
+def documents(self: Any, message: Mapping[str, Any]) -> dict[str, Any]:
+    """List what is stored in a collection."""
+    with _told_as_failure():
+        collection, store = DocumentsRequest.from_dict(message).collection, runtime.current().store
+        store.generation(collection)  # an unknown one is an error, not an empty list
+        facts, stored = store.facts(collection), store.documents(collection)
+        return DocumentList(
+            collection=collection,
+            folder=facts.folder,
+            ingested_at=facts.ingested_at,
+            warning=facts.warning,
+            documents=tuple(_document(info) for _, info in sorted(stored.items())),
+        ).to_dict()
+
+
 class _ProgressTeller:
     """Passes progress on to whoever waits (result key) and to operators (event), a few times a second.
 
-    It is called between documents: the place to end where the worker was told to stop, or Redis is nearly full.
+    It is called between documents: the place to end where Redis is nearly full.
     """
 
     def __init__(self, task: Any) -> None:
@@ -156,8 +246,6 @@ class _ProgressTeller:
         self._told_at = 0.0
 
     def __call__(self, progress: IngestProgress) -> None:
-        if stopping.is_told():
-            self._put_back()
         now = time.monotonic()
         if now - self._told_at < _PROGRESS_SECONDS and progress.done < progress.total:
             return
@@ -166,11 +254,6 @@ class _ProgressTeller:
         told = Progress(**asdict(progress))
         self._task.update_state(state=PROGRESS_STATE, meta=told.to_dict())
         self._task.send_event(PROGRESS_EVENT, done=told.done, total=told.total)
-
-    def _put_back(self) -> None:
-        """Leave the task in its queue, as if it had not been started; what is stored by now is not read again."""
-        self._task.backend.forget(self._task.request.id)
-        raise Reject("the worker stops", requeue=True)
 
 
 @contextmanager
@@ -249,12 +332,25 @@ def _source(source: CitedSource, passages: tuple[Passage, ...]) -> Source:
     )
 
 
+def _document(info: DocumentInfo) -> DocumentState:
+    return DocumentState(
+        name=info.name,
+        state=info.state,
+        reason=info.reason,
+        chunks=info.chunks,
+        size=info.size,
+        ingested_at=info.ingested_at,
+        tags=info.tags,
+    )
+
+
 def _report(collection: str, outcome: IngestOutcome) -> IngestReport:
     return IngestReport(
         collection=collection,
         added=outcome.added,
         changed=outcome.changed,
         removed=outcome.removed,
+        renamed=outcome.renamed,
         unchanged=outcome.unchanged,
         refused=tuple(Refusal(**asdict(refused)) for refused in outcome.refused),
         chunks=outcome.chunks,
