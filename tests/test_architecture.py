@@ -25,13 +25,13 @@ FENCES = {
     },
     "sentence_transformers": {"worker.embedding"},
     "transformers": {"worker.embedding"},
-    "redis": {"producer.link", "producer.subscription", "worker.store"},
+    "redis": {"producer.link", "producer.subscription", "worker.noticeboard", "worker.store"},
     "celery": {"worker.tasks", "worker.app", "worker.schedule"},
     "kombu": {"worker.app"},
     "httpx": {"worker.connectors.local"},
     "anthropic": {"worker.connectors.claude"},
     "typer": {"producer.cli", "worker.admin"},
-    "rich": {"producer.cli", "worker.admin", "worker.demo"},
+    "rich": {"producer.cli", "producer.printing", "worker.admin", "worker.demo"},
     "xllamacpp": {"worker.model_server"},
     "yaml": {"worker.compose"},
 }
@@ -59,7 +59,11 @@ ARROWS = {
     producer.aio: producer.config producer.contract producer.envelope producer.errors producer.link producer.names
     producer.background:
     producer.client: producer.aio producer.background producer.contract producer.errors producer.names
-    producer.cli: producer.client producer.contract producer.errors
+    producer.checkup: producer.names
+    producer.evaluation: producer.client producer.contract producer.errors
+    producer.printing: producer.checkup producer.client producer.contract producer.errors producer.evaluation
+    producer.cli: producer.checkup producer.client producer.contract producer.errors producer.evaluation \
+        producer.printing
     worker:
     worker.errors:
     worker.records:
@@ -83,25 +87,31 @@ ARROWS = {
     worker.resident: worker.devices worker.filters worker.lexical worker.records worker.search_kernel worker.stored
     worker.index: worker.coalescing worker.devices worker.errors worker.filters worker.fusion worker.records \
         worker.resident worker.store worker.stored
-    worker.evidence: worker.records
+    worker.conversation:
+    worker.evidence: worker.conversation worker.filters worker.records
+    worker.noticeboard: producer.envelope producer.names worker.errors
+    worker.presence: producer.names worker.errors worker.noticeboard
+    worker.faults: worker.errors worker.store
     worker.prompt: worker.records
     worker.connectors: worker.errors worker.prompt worker.records
     worker.citations: worker.records
     worker.drafts: worker.prompt worker.records
     worker.ingest: worker.chunking worker.documents worker.errors worker.records worker.sources worker.store \
         worker.stored
-    worker.answer: worker.citations worker.connectors worker.drafts worker.errors worker.evidence worker.prompt \
-        worker.records worker.stopwatch
-    worker.runtime: worker.answer worker.config worker.connectors worker.drafts worker.embedding worker.index \
-        worker.ingest worker.store
-    worker.tasks: producer.contract producer.errors producer.names worker.errors worker.records worker.runtime
+    worker.answer: worker.citations worker.connectors worker.conversation worker.drafts worker.errors \
+        worker.evidence worker.filters worker.prompt worker.records worker.stopwatch
+    worker.runtime: worker.answer worker.config worker.connectors worker.drafts worker.embedding worker.faults \
+        worker.index worker.ingest worker.noticeboard worker.store
+    worker.tasks: producer.contract producer.errors producer.names worker.citations worker.errors worker.filters \
+        worker.records worker.runtime
     worker.schedule: producer.names worker.config
-    worker.app: producer.errors producer.names worker.config worker.errors worker.runtime worker.schedule
+    worker.app: producer.errors producer.names worker.config worker.errors worker.presence worker.runtime \
+        worker.schedule
     worker.model_server: worker.config worker.errors
     worker.supervisor: worker.errors
     worker.compose: worker.errors
     worker.embedded: worker.compose worker.config worker.errors worker.supervisor
-    worker.demo: producer.cli producer.client producer.contract worker.citations worker.drafts worker.errors
+    worker.demo: producer.client producer.contract producer.printing worker.citations worker.drafts worker.errors
     worker.admin: producer.config producer.errors worker.config worker.demo worker.embedded worker.errors \
         worker.model_server worker.runtime worker.supervisor
     worker.__main__: worker.admin

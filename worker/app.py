@@ -18,6 +18,7 @@ from producer.names import ANSWER_QUEUE, FAILURE_SECONDS, INGEST_QUEUE, RESULT_S
 from worker import runtime
 from worker.config import WorkerConfig, load
 from worker.errors import WorkerError
+from worker.presence import Presence
 from worker.schedule import nightly_entries
 
 _log = logging.getLogger(__name__)
@@ -106,6 +107,21 @@ def _warm_up_child(**_: object) -> None:
         _log.critical("The ingest worker cannot start: %s", error)
         # Celery would start another child, which would fail in the same way, for ever.
         os.kill(os.getppid(), signal.SIGTERM)
+
+
+@signals.worker_ready.connect
+def _show_presence(sender: Any, **_: object) -> None:
+    """Tell apps that somebody listens, until the worker stops."""
+    current, answering = runtime.current(), isinstance(sender.pool, ThreadPool)
+    presence = Presence(
+        current.board,
+        queues=list(sender.app.amqp.queues.consume_from),
+        node=sender.hostname,
+        concurrency=sender.pool.num_processes if answering else 1,
+        faults=lambda: current.faults(answering=answering),
+    )
+    presence.start()
+    signals.worker_shutting_down.connect(lambda **_: presence.stop(), weak=False)
 
 
 @signals.worker_ready.connect

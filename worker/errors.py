@@ -23,6 +23,7 @@ Messages name files, settings and remedies, never a question, an answer or a doc
     │   ├── ModelRefused             the server rejected the call (key, billing, content)
     │   └── ModelAnswerInvalid       the server answered something unreadable
     ├── DeadlineExceeded             the question's deadline passed while it was worked on
+    ├── Cancelled                    nobody wants the task any more
     └── StackError                   the embedded stack cannot start
 """
 
@@ -123,6 +124,10 @@ class ModelAnswerInvalid(ConnectorError):
 
 class DeadlineExceeded(WorkerError):
     """Raised when the question's deadline passed while it was worked on."""
+
+
+class Cancelled(WorkerError):
+    """Raised when the app has cancelled the task; what was stored by then stays."""
 
 
 class StackError(WorkerError):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from worker.connectors import Connector
     from worker.embedding import Embedder
     from worker.ingest import IngestFlow
+    from worker.noticeboard import Noticeboard
     from worker.store import Store
 
 
@@ -46,6 +47,18 @@ class Runtime:
         )
 
     @cached_property
+    def board(self) -> Noticeboard:
+        """What is told to apps beside results."""
+        from worker.noticeboard import Noticeboard
+
+        return Noticeboard(self.config.broker_url)
+
+    @cached_property
+    def connectors(self) -> dict[str, Connector]:
+        """The models that can be asked."""
+        return self._connectors()
+
+    @cached_property
     def answers(self) -> AnswerFlow:
         """The answer flow with its resident index."""
         from worker.answer import AnswerFlow
@@ -56,7 +69,7 @@ class Runtime:
         return AnswerFlow(
             embedder=self.embedder,
             index=Index(self.store, device=self.config.device, fingerprint=self.embedder.fingerprint),
-            connectors=self._connectors(),
+            connectors=self.connectors,
             top_k=self.config.top_k,
             evidence_tokens=self.config.evidence_tokens,
             min_score=self.embedder.min_score if minimum is None else minimum,
@@ -74,6 +87,17 @@ class Runtime:
     def warm_up(self, *, answering: bool) -> None:
         """Build now what the first task would wait for; raises what building raises."""
         _ = self.answers if answering else self.ingests
+
+    def faults(self, *, answering: bool) -> list[str]:
+        """Return what an operator should mend, as sentences with the remedy; may take seconds."""
+        from worker.faults import full_disk, unreachable_models, unreadable_collections
+
+        found = full_disk(self.config.data_dir)
+        if answering:
+            found += unreachable_models(self.connectors) + unreadable_collections(
+                self.store, self.embedder.fingerprint
+            )
+        return found
 
     def _connectors(self) -> dict[str, Connector]:
         """Claude is there only where a key is: a question that chooses it elsewhere is refused, not rerouted."""

@@ -18,24 +18,38 @@ from producer.contract import (
     Audit,
     Dropped,
     Figure,
+    Filters,
     IngestReport,
     IngestRequest,
     Progress,
     Question,
     Refusal,
+    Reply,
     Sentence,
     Shown,
     Source,
 )
 from producer.errors import RagError
-from producer.names import ANSWER_TASK, INGEST_TASK, NIGHTLY_TASK, PROGRESS_EVENT, PROGRESS_STATE
+from producer.names import (
+    ANSWER_TASK,
+    CANCELLED_ERROR,
+    DEADLINE_ERROR,
+    INGEST_TASK,
+    NIGHTLY_TASK,
+    PROGRESS_EVENT,
+    PROGRESS_STATE,
+)
 from worker import runtime
-from worker.errors import DeadlineExceeded, WorkerError
+from worker.citations import REASONS
+from worker.errors import Cancelled, DeadlineExceeded, WorkerError
+from worker.filters import Filter
 from worker.records import CitedSource, IngestOutcome, IngestProgress, Outcome, Passage
 
 _log = logging.getLogger(__name__)
 # Progress is looked at by people: more often than this is only work for Redis.
 _PROGRESS_SECONDS = 0.5
+# What an app is told of a question that ended so; everything else has failed.
+_ENDS = {DEADLINE_ERROR: "expired", CANCELLED_ERROR: "cancelled"}
 
 
 class TaskFailure(Exception):
@@ -48,13 +62,26 @@ def _task(name: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 @_task(ANSWER_TASK, acks_late=True)
-def answer(self: Any, message: Mapping[str, Any]) -> dict[str, Any]:
-    """Answer one question."""
+def answer(self: Any, message: Mapping[str, Any]) -> Any:
+    """Answer one question; whoever it names for a reply is told before the task ends, so that none is lost."""
+    try:
+        ended = _answer_task(self, message)
+    except TaskFailure as failure:
+        error, reason, retryable = failure.args
+        _reply(message, _ENDS.get(error, "failed"), error=error, reason=reason, retryable=retryable)
+        raise
+    _reply(message, "succeeded", answer=Answer.from_dict(ended))
+    return ended
+
+
+def _answer_task(task: Any, message: Mapping[str, Any]) -> Any:
     with _told_as_failure():
         question = Question.from_dict(message)
         started = time.time()
         if started > question.deadline:
             raise DeadlineExceeded("the question's deadline passed while it waited")
+        if runtime.current().board.is_cancelled(question.id):
+            raise Cancelled("the question was cancelled while it waited")
         outcome = runtime.current().answers.answer(
             question.text,
             id=question.id,
@@ -64,8 +91,18 @@ def answer(self: Any, message: Mapping[str, Any]) -> dict[str, Any]:
             min_score=question.min_score,
             policy=question.policy,
             deadline=question.deadline,
+            where=_filter(question.filters),
+            history=tuple((turn.role, turn.content) for turn in question.history),
+            cancelled=lambda: runtime.current().board.is_cancelled(question.id),
         )
         return _answer(question, outcome, queued=started - question.asked_at).to_dict()
+
+
+def _reply(message: Mapping[str, Any], state: str, **end: Any) -> None:
+    to = message.get("reply_to", "")
+    if to:
+        reply = Reply(question_id=message["id"], state=state, **end)
+        runtime.current().board.deliver(to, message["id"], reply.to_dict())
 
 
 # An ingest is idempotent and runs every night; one that died with its worker is not put back, as a file that
@@ -122,7 +159,23 @@ def _told_as_failure() -> Iterator[None]:
         raise TaskFailure("InternalError", reason, False) from None
 
 
-# --- records to contract ---------------------------------------------------------------------------
+# --- contract to records, and back ------------------------------------------------------------------
+
+
+def _filter(filters: Filters | None) -> Filter | None:
+    if filters is None:
+        return None
+    return Filter(
+        patterns=filters.names,
+        folder=filters.folder,
+        modified_from_ns=_nanoseconds(filters.modified_from),
+        modified_until_ns=_nanoseconds(filters.modified_until),
+        tags=frozenset(filters.tags),
+    )
+
+
+def _nanoseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1e9)
 
 
 def _answer(question: Question, outcome: Outcome, *, queued: float) -> Answer:
@@ -148,7 +201,9 @@ def _audit(outcome: Outcome) -> Audit:
     return Audit(
         cited=verdict.cited,
         kept=tuple(source.name for source in verdict.sources),
-        dropped=tuple(Dropped(**asdict(dropped)) for dropped in verdict.dropped),
+        dropped=tuple(
+            Dropped(**asdict(dropped), explanation=REASONS.get(dropped.reason, "")) for dropped in verdict.dropped
+        ),
         shown=tuple(
             Shown(name=passage.name, score=passage.score, page=passage.page, heading=passage.heading)
             for passage in outcome.passages
