@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -96,7 +97,13 @@ def print_documents(found: DocumentList, *, console: Console) -> None:
     for document in found.documents:
         table.add_row(*map(Text, _document(document)))
     console.print(table)
-    console.print(f"{len(found.documents)} documents")
+    console.print(f"{len(found.documents)} documents{_ingested(found.ingested_at)}")
+    if found.warning:
+        console.print(Text(f"warning: {found.warning}", style="yellow"))
+
+
+def _ingested(at: float) -> str:
+    return f", last ingested {datetime.fromtimestamp(at).astimezone():%Y-%m-%d %H:%M %Z}" if at else ""
 
 
 def _document(document: DocumentState) -> tuple[str, ...]:

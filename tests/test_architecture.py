@@ -25,9 +25,23 @@ FENCES = {
     },
     "sentence_transformers": {"worker.embedding"},
     "transformers": {"worker.embedding"},
-    "redis": {"producer.link", "producer.subscription", "worker.noticeboard", "worker.store"},
-    "celery": {"worker.tasks", "worker.app", "worker.schedule"},
-    "kombu": {"worker.app"},
+    "redis": {
+        "producer.link",
+        "producer.subscription",
+        "worker.database",
+        "worker.lease",
+        "worker.journal",
+        "worker.transport",
+    },
+    "celery": {
+        "worker.tasks",
+        "worker.app",
+        "worker.schedule",
+        "worker.consumer",
+        "worker.pulse",
+        "worker.transport",
+    },
+    "kombu": {"worker.app", "worker.transport"},
     "httpx": {"worker.connectors.local"},
     "anthropic": {"worker.connectors.claude"},
     "typer": {"producer.cli", "worker.admin"},
@@ -78,7 +92,11 @@ ARROWS = {
     worker.embedding: worker.calibration worker.coalescing worker.devices worker.errors
     worker.scripts:
     worker.stored: worker.errors worker.records
-    worker.store: worker.errors worker.records worker.scripts worker.stored
+    worker.database: worker.errors
+    worker.store: worker.database worker.errors worker.records worker.scripts worker.stored
+    worker.verification: worker.store worker.stored
+    worker.lease: worker.database worker.errors
+    worker.claims: producer.names worker.database worker.errors
     worker.filters: worker.stored
     worker.fusion: worker.records
     worker.lexical:
@@ -89,28 +107,43 @@ ARROWS = {
         worker.resident worker.store worker.stored
     worker.conversation:
     worker.evidence: worker.conversation worker.filters worker.records
-    worker.noticeboard: producer.envelope producer.names worker.errors
+    worker.noticeboard: producer.envelope producer.names worker.database worker.errors
     worker.presence: producer.names worker.errors worker.noticeboard
     worker.faults: worker.errors worker.store
     worker.prompt: worker.records
     worker.connectors: worker.errors worker.prompt worker.records
     worker.citations: worker.records
     worker.drafts: worker.prompt worker.records
-    worker.ingest: worker.chunking worker.documents worker.errors worker.records worker.sources worker.store \
-        worker.stored
+    worker.pipeline: worker.records worker.stored
+    worker.cutting: worker.chunking worker.documents worker.errors worker.pipeline worker.records worker.stored
+    worker.tally: worker.records worker.stored
+    worker.ingest: worker.cutting worker.errors worker.lease worker.pipeline worker.records worker.sources \
+        worker.store worker.stored worker.tally worker.verification
+    worker.single: worker.cutting worker.errors worker.ingest worker.lease worker.records worker.store \
+        worker.stored worker.tally
     worker.answer: worker.citations worker.connectors worker.conversation worker.drafts worker.errors \
         worker.evidence worker.filters worker.prompt worker.records worker.stopwatch
-    worker.runtime: worker.answer worker.config worker.connectors worker.drafts worker.embedding worker.faults \
-        worker.index worker.ingest worker.noticeboard worker.store
-    worker.tasks: producer.contract producer.errors producer.names worker.citations worker.errors worker.filters \
-        worker.records worker.runtime
+    worker.journal: worker.errors
+    worker.capacity: worker.errors worker.journal
+    worker.delivery: worker.errors worker.journal
+    worker.nights:
+    worker.stopping:
+    worker.runtime: worker.answer worker.claims worker.config worker.connectors worker.drafts worker.embedding \
+        worker.database worker.errors worker.faults worker.index worker.ingest worker.journal worker.noticeboard \
+        worker.single worker.store worker.stored worker.verification
+    worker.tasks: producer.contract producer.errors producer.names worker.capacity worker.citations worker.delivery \
+        worker.errors worker.filters worker.nights worker.records worker.runtime worker.stopping worker.stored
+    worker.transport:
+    worker.consumer: worker.errors worker.tasks
+    worker.liveness:
+    worker.pulse: worker.errors worker.journal worker.liveness
     worker.schedule: producer.names worker.config
-    worker.app: producer.errors producer.names worker.config worker.errors worker.presence worker.runtime \
-        worker.schedule
+    worker.app: producer.errors producer.names worker.capacity worker.config worker.errors worker.journal \
+        worker.liveness worker.presence worker.pulse worker.runtime worker.schedule worker.stopping worker.transport
     worker.model_server: worker.config worker.errors
     worker.supervisor: worker.errors
     worker.compose: worker.errors
-    worker.embedded: worker.compose worker.config worker.errors worker.supervisor
+    worker.embedded: worker.compose worker.config worker.errors worker.liveness worker.supervisor
     worker.demo: producer.client producer.contract producer.printing worker.citations worker.drafts worker.errors
     worker.admin: producer.config producer.errors worker.config worker.demo worker.embedded worker.errors \
         worker.model_server worker.runtime worker.supervisor

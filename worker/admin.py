@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +21,7 @@ from producer.errors import RagError
 from worker.config import ModelServerConfig, WorkerConfig
 from worker.demo import run_demo
 from worker.embedded import Stack, forget_pids, note_pids, only_one, prepare, services
-from worker.errors import SettingError, WorkerError
+from worker.errors import FolderUnavailable, WorkerError
 from worker.model_server import serve
 from worker.runtime import current
 from worker.supervisor import Supervisor
@@ -67,19 +68,33 @@ def model() -> None:
 @app.command()
 def rebuild(
     collection: str,
-    folder: Annotated[Path | None, typer.Option(help="its folder; default: the one in RAG_FOLDERS")] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="its folder; default: the one in RAG_FOLDERS, else the one it is made from")
+    ] = None,
     accept_loss: Annotated[bool, typer.Option(help="forget documents even where most of them are gone")] = False,
 ) -> None:
     """Read and embed a collection anew beside the live one, which goes on answering, and switch at the end."""
     runtime = current()
-    source = folder or dict(runtime.config.folders).get(collection)
-    if source is None:
-        raise SettingError(f"RAG_FOLDERS names no folder for {collection!r}; give --folder")
+    known = runtime.store.facts(collection).folder
+    source = folder or dict(runtime.config.folders).get(collection) or (Path(known) if known else None)
     with _console.status(f"rebuilding {collection}"):
         outcome = runtime.ingests.rebuild(source, collection=collection, accept_loss=accept_loss)
     _console.print(
-        f"{collection}: {outcome.added} documents, {outcome.chunks} chunks, {len(outcome.refused)} refused"
+        f"{collection}: {outcome.added + outcome.unchanged} documents, {outcome.chunks} chunks, "
+        f"{len(outcome.refused)} refused"
     )
+
+
+@app.command()
+def move(collection: str, folder: Path) -> None:
+    """Say that a collection is made from another folder from now on; the next ingest reads what differs there."""
+    runtime = current()
+    if not folder.is_dir():
+        raise FolderUnavailable(f"the folder {folder} is missing or is no folder; check the path and the mount")
+    runtime.store.generation(collection)
+    facts = runtime.store.facts(collection)
+    runtime.store.note(collection, replace(facts, folder=str(folder.resolve())))
+    _console.print(f"{collection}: was made from {facts.folder or 'no folder'}, is made from {folder.resolve()}")
 
 
 @app.command()

@@ -29,6 +29,13 @@ def _cosine(text: str) -> float:
     return number
 
 
+def _share(text: str) -> float:
+    number = float(text)
+    if not 0.0 <= number <= 1.0:
+        raise ValueError(f"{text} is no share; write a number from 0 to 1")
+    return number
+
+
 def _device(text: str) -> str:
     if text not in ("auto", "cpu", "cuda"):
         raise ValueError(f"{text!r} is no device; write auto, cpu or cuda")
@@ -147,9 +154,27 @@ class WorkerConfig(ProducerConfig):
         default=(),
         parse=_folders,
     )
+    largest_loss: float = setting(
+        "RAG_LARGEST_LOSS",
+        explain="a folder that lost more than this share of its documents deletes nothing, and says so",
+        default=0.5,
+        parse=_share,
+    )
     nightly_at: str = setting("RAG_NIGHTLY_AT", explain="when the nightly job runs", default="02:00", parse=_clock)
     time_zone: ZoneInfo = setting(
         "RAG_TIME_ZONE", explain="the time zone of that clock", default=ZoneInfo("UTC"), parse=_time_zone
+    )
+    ingest_memory: int = setting(
+        "RAG_INGEST_MEMORY",
+        explain="megabytes after which the ingest worker's process is replaced, once its ingest is done",
+        default=6000,
+        parse=_count,
+    )
+    redis_mark: float = setting(
+        "RAG_REDIS_MARK",
+        explain="share of Redis' memory above which nothing is ingested, so that questions still find room",
+        default=0.8,
+        parse=_share,
     )
     trace_dir: Path | None = setting(
         "RAG_TRACE_DIR",
@@ -159,7 +184,7 @@ class WorkerConfig(ProducerConfig):
     )
     data_dir: Path = setting(
         "RAG_DATA_DIR",
-        explain="where beat keeps its schedule and the embedded stack its data",
+        explain="where workers say that they live, beat keeps its schedule and the embedded stack its data",
         default=Path(".rag"),
         parse=Path,
     )

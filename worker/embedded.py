@@ -19,6 +19,7 @@ from pathlib import Path
 from worker.compose import service_commands
 from worker.config import LOCAL_URL_VARIABLE
 from worker.errors import StackError
+from worker.liveness import node_file
 from worker.supervisor import Service
 
 _LOOPBACK = "127.0.0.1"
@@ -109,7 +110,8 @@ def services(stack: Stack, environment: Mapping[str, str]) -> list[Service]:
     ready = _probes(stack)
     names = ["redis", *(["model"] if own_model else []), "answer", "ingest", "beat", "flower"]
     for name in ("answer", "ingest", "beat"):
-        _ready_file(stack, name).unlink(missing_ok=True)
+        for kind in ("alive", "ready"):
+            node_file(stack.folder, kind, name).unlink(missing_ok=True)
     return [Service(name, _command(commands[name]), base, ready[name]) for name in names]
 
 
@@ -155,8 +157,9 @@ def _probes(stack: Stack) -> dict[str, Callable[[], bool]]:
         "model": lambda: _answers(f"http://{_LOOPBACK}:{stack.model_port}/health"),
         "flower": lambda: _answers(f"{stack.flower_url}/healthcheck"),
     }
+    # Not `ready`: the stack is up where its workers consume, be the model server of the operator's away.
     for name in ("answer", "ingest", "beat"):
-        probes[name] = _ready_file(stack, name).exists
+        probes[name] = node_file(stack.folder, "alive", name).exists
     return probes
 
 
@@ -182,10 +185,6 @@ def _answers(url: str) -> bool:
             return bool(response.status == 200)
     except (urllib.error.URLError, OSError):
         return False
-
-
-def _ready_file(stack: Stack, name: str) -> Path:
-    return stack.folder / "ready" / name
 
 
 def _redis_folder() -> Path:

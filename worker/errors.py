@@ -8,13 +8,19 @@ Messages name files, settings and remedies, never a question, an answer or a doc
     │   ├── NothingToIndex           the file is fine and holds no text
     │   └── DocumentRefused          encrypted, damaged, too large, unsupported, not a document
     ├── IngestError
-    │   └── FolderUnavailable        the folder is missing, unreadable or suspiciously empty
+    │   ├── FolderUnavailable        the folder is missing, unreadable or suspiciously empty
+    │   ├── FolderMismatch           the collection is made from another folder
+    │   ├── IngestRunning            another run is at work on the collection        (retryable)
+    │   ├── IngestStopped            the run was told to stop between two documents  (retryable)
+    │   ├── NameTaken                the folder holds a document of the upload's name
+    │   └── UploadLost               the uploaded bytes are gone, or not those that were sent
     ├── EmbeddingError               the embedder is missing, or gave zero, NaN or infinite vectors
     ├── StoreError
     │   ├── StoreUnavailable         Redis is away                                   (retryable)
     │   ├── UnknownCollection        nothing was ever ingested under this name
     │   ├── LayoutMismatch           the stored bytes have another layout; rebuild
     │   ├── EmbedderMismatch         another embedder wrote this collection; rebuild
+    │   ├── RedisNearlyFull          Redis is above the mark; nothing more is ingested
     │   ├── CollectionTooLarge       the vectors do not fit into the device's memory
     │   └── VectorRefused            wrong dimension, zero, NaN or infinite
     ├── ConnectorError
@@ -22,8 +28,11 @@ Messages name files, settings and remedies, never a question, an answer or a doc
     │   ├── ModelUnavailable         the model server does not answer                (retryable)
     │   ├── ModelRefused             the server rejected the call (key, billing, content)
     │   └── ModelAnswerInvalid       the server answered something unreadable
+    ├── DeliveryError
+    │   ├── MessageRefused           the message is no task that this worker can read
+    │   └── TaskAbandoned            the task killed its worker too often
     ├── DeadlineExceeded             the question's deadline passed while it was worked on
-    ├── Cancelled                    nobody wants the task any more
+    ├── Cancelled                    somebody cancelled the task while it was worked on
     └── StackError                   the embedded stack cannot start
 """
 
@@ -64,6 +73,30 @@ class FolderUnavailable(IngestError):
     """Raised when the folder is missing, unreadable or suspiciously empty; nothing was deleted."""
 
 
+class FolderMismatch(IngestError):
+    """Raised when a collection is made from another folder; nothing was read, and the message says how to move it."""
+
+
+class IngestRunning(IngestError):
+    """Raised when another run is at work on the collection; nothing was changed by this one."""
+
+    retryable = True
+
+
+class IngestStopped(IngestError):
+    """Raised when a run was told to stop; what it did stays, and the next run goes on from there."""
+
+    retryable = True
+
+
+class NameTaken(IngestError):
+    """Raised when an uploaded document has the name of one that comes from the folder; nothing was changed."""
+
+
+class UploadLost(IngestError):
+    """Raised when the uploaded bytes are gone or are not those that were sent; send them again."""
+
+
 class EmbeddingError(WorkerError):
     """Raised when the embedder cannot be loaded, or produced what is no vector."""
 
@@ -88,6 +121,10 @@ class LayoutMismatch(StoreError):
 
 class EmbedderMismatch(StoreError):
     """Raised when another embedder wrote this collection; rebuild it or set the old embedder."""
+
+
+class RedisNearlyFull(StoreError):
+    """Raised when Redis is above the mark beyond which nothing is ingested; what was stored stays."""
 
 
 class CollectionTooLarge(StoreError):
@@ -122,12 +159,24 @@ class ModelAnswerInvalid(ConnectorError):
     """Raised when the server answered with something that is no chat completion."""
 
 
+class DeliveryError(WorkerError):
+    """Raised when a message in the queue leads to no run of a task."""
+
+
+class MessageRefused(DeliveryError):
+    """Raised when a message is no task that this worker can read: pickled, damaged, unknown."""
+
+
+class TaskAbandoned(DeliveryError):
+    """Raised when a task's worker died each time it was at it; it is not started again."""
+
+
 class DeadlineExceeded(WorkerError):
     """Raised when the question's deadline passed while it was worked on."""
 
 
 class Cancelled(WorkerError):
-    """Raised when the app has cancelled the task; what was stored by then stays."""
+    """Raised when somebody cancelled the task while it was worked on; what an ingest did until then stays."""
 
 
 class StackError(WorkerError):

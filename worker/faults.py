@@ -35,17 +35,11 @@ def unreachable_models(connectors: Mapping[str, Any]) -> list[str]:
 
 
 def unreadable_collections(store: Store, fingerprint: str) -> list[str]:
-    """Say which collections another embedder wrote, so that this worker cannot answer from them."""
+    """Say which collections the embedder of this fingerprint cannot answer from, and what to do."""
     found = []
     for name in store.collections():
         try:
-            written_by = store.generation(name).fingerprint
+            store.generation(name, fingerprint=fingerprint)
         except StoreError as error:
-            found.append(f"collection {name} cannot be read: {error}")
-            continue
-        if written_by != fingerprint:
-            found.append(
-                f"collection {name} was written by another embedder than the worker's; "
-                f"run `python -m worker rebuild {name} --folder FOLDER`, or set the old embedder (RAG_EMBED_MODEL)"
-            )
+            found.append(str(error))
     return found

@@ -36,6 +36,8 @@ class Document:
     text: str
     sections: tuple[Section, ...]
     title: str = ""
+    warnings: tuple[str, ...] = ()
+    """What of the file could not be read while the rest could: pages without a text layer, an attachment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +242,7 @@ class RefusedFile:
     """A file that yielded no chunks, and why."""
 
     name: str
-    state: Literal["empty", "refused"]
+    state: Literal["empty", "refused", "deleted"]
     reason: str
 
 
@@ -257,13 +259,14 @@ class IngestProgress:
 
 @dataclass(frozen=True, slots=True)
 class IngestOutcome:
-    """What the ingest flow did; each file is in exactly one of added, changed, unchanged and refused."""
+    """What the ingest flow did; each file is in exactly one of added, changed, renamed, unchanged, refused."""
 
-    added: int
-    changed: int
-    removed: int
-    unchanged: int
-    refused: tuple[RefusedFile, ...]
-    chunks: int
-    seconds: float
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    renamed: int = 0
+    unchanged: int = 0
+    refused: tuple[RefusedFile, ...] = ()
+    chunks: int = 0
+    seconds: float = 0.0
     warnings: tuple[str, ...] = ()

@@ -1,24 +1,33 @@
-"""Settings in, the long-lived objects of a process out: store, embedder, index, connectors, the two flows.
+"""Settings in, the long-lived objects of a process out: store, embedder, index, connectors, the flows.
 
 What is heavy is imported where it is built: beat and the ingest worker's parent need neither torch nor a model.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from worker.config import WorkerConfig, load
+from worker.errors import StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
     from worker.answer import AnswerFlow
+    from worker.claims import Claims
     from worker.connectors import Connector
     from worker.embedding import Embedder
+    from worker.index import Index
     from worker.ingest import IngestFlow
+    from worker.journal import Journal
     from worker.noticeboard import Noticeboard
+    from worker.single import SingleFlow
     from worker.store import Store
+    from worker.stored import Generation
+
+_log = logging.getLogger(__name__)
 
 
 class Runtime:
@@ -35,6 +44,13 @@ class Runtime:
         return Store.connect(self.config.broker_url)
 
     @cached_property
+    def journal(self) -> Journal:
+        """What workers write down in Redis beside the documents."""
+        from worker.journal import Journal
+
+        return Journal(self.config.broker_url)
+
+    @cached_property
     def embedder(self) -> Embedder:
         """The embedding model on its device; raises SettingError, EmbeddingError."""
         from worker.embedding import Embedder
@@ -49,9 +65,17 @@ class Runtime:
     @cached_property
     def board(self) -> Noticeboard:
         """What is told to apps beside results."""
+        from worker.database import Database
         from worker.noticeboard import Noticeboard
 
-        return Noticeboard(self.config.broker_url)
+        return Noticeboard(Database.connect(self.config.broker_url))
+
+    @cached_property
+    def index(self) -> Index:
+        """The vectors of every collection that was asked for, on the device."""
+        from worker.index import Index
+
+        return Index(self.store, device=self.config.device, fingerprint=self.embedder.fingerprint, check=self._check)
 
     @cached_property
     def connectors(self) -> dict[str, Connector]:
@@ -63,12 +87,11 @@ class Runtime:
         """The answer flow with its resident index."""
         from worker.answer import AnswerFlow
         from worker.drafts import Trace
-        from worker.index import Index
 
         minimum = self.config.min_score
         return AnswerFlow(
             embedder=self.embedder,
-            index=Index(self.store, device=self.config.device, fingerprint=self.embedder.fingerprint),
+            index=self.index,
             connectors=self.connectors,
             top_k=self.config.top_k,
             evidence_tokens=self.config.evidence_tokens,
@@ -82,11 +105,55 @@ class Runtime:
         """The ingest flow."""
         from worker.ingest import IngestFlow
 
-        return IngestFlow(store=self.store, embedder=self.embedder)
+        return IngestFlow(store=self.store, embedder=self.embedder, largest_loss=self.config.largest_loss)
+
+    @cached_property
+    def singles(self) -> SingleFlow:
+        """The flow of single documents."""
+        from worker.single import SingleFlow
+
+        return SingleFlow(store=self.store, embedder=self.embedder)
+
+    @cached_property
+    def claims(self) -> Claims:
+        """The bytes of uploads."""
+        from worker.claims import Claims
+
+        return Claims(self.store.database)
 
     def warm_up(self, *, answering: bool) -> None:
-        """Build now what the first task would wait for; raises what building raises."""
-        _ = self.answers if answering else self.ingests
+        """Build now what the first task would wait for; raises what building raises.
+
+        A collection that this worker's embedder did not write is logged with its remedy; the others answer.
+        """
+        if not answering:
+            _ = self.ingests
+            return
+        _ = self.answers
+        try:
+            for collection in self.store.collections():
+                self._check_live(collection)
+        except StoreUnavailable as error:
+            _log.warning("the stored collections are not checked now: %s", error)
+
+    def _check_live(self, collection: str) -> None:
+        try:
+            generation = self.store.generation(collection, fingerprint=self.embedder.fingerprint)
+            self._check(collection, generation)
+        except StoreUnavailable:
+            raise
+        except StoreError as error:
+            _log.critical("questions on collection %s will be refused: %s", collection, error)
+
+    def _check(self, collection: str, generation: Generation) -> None:
+        from worker.verification import require_same_vectors
+
+        require_same_vectors(self.store, self.embedder, collection, generation)
+
+    def ready(self) -> bool:
+        """Say whether a question would find every collection resident and a model that answers; takes seconds."""
+        self.index.load_all()
+        return any(_reachable(connector) for connector in self.connectors.values())
 
     def faults(self, *, answering: bool) -> list[str]:
         """Return what an operator should mend, as sentences with the remedy; may take seconds."""
@@ -115,8 +182,21 @@ class Runtime:
         return connectors
 
 
+def _reachable(connector: Connector) -> bool:
+    """Ask a connector after its model, where it can say."""
+    health = getattr(connector, "health", None)
+    return health is None or bool(health().reachable)
+
+
 _lock = threading.Lock()
 _runtime: Runtime | None = None
+
+
+def use(chosen: Runtime) -> None:
+    """Make this the process's runtime, before anything asks for one: a benchmark's, with a lighter embedder."""
+    global _runtime
+    with _lock:
+        _runtime = chosen
 
 
 def current(build: Callable[[], WorkerConfig] = load) -> Runtime:

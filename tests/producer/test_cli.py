@@ -181,10 +181,15 @@ def test_tags_for_a_folder_are_refused(rag, tmp_path):
 
 def test_documents_are_listed_and_deleted_by_name(rag, worker):
     state = DocumentState(name="rates.pdf", state="indexed", chunks=12, size=34_000, tags=("rates",))
-    listed = DocumentList(collection="handbook", folder="/srv/handbook", documents=(state,))
+    listed = DocumentList(
+        collection="handbook", folder="/srv/handbook", warning="it is gone", ingested_at=1.8e9, documents=(state,)
+    )
     with worker(ANSWER_QUEUE, listed.to_dict()):
         ran = rag("documents", "handbook")
-    assert all(word in ran.stdout for word in ("rates.pdf", "indexed", "12", "34", "/srv/handbook"))
+    assert all(
+        word in ran.stdout
+        for word in ("rates.pdf", "indexed", "12", "34", "/srv/handbook", "last ingested 2027", "it is gone")
+    )
     with worker(INGEST_QUEUE, IngestReport(collection="handbook", removed=1).to_dict()) as taken:
         ran = rag("delete", "rates.pdf", "-c", "handbook")
     assert (taken[0]["name"], "1 removed" in ran.stdout) == ("rates.pdf", True)

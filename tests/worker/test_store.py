@@ -224,7 +224,7 @@ def test_switching_and_dropping_leave_no_key_behind(store: Store, redis_url: str
         store.replace("c", info("a.txt", 3), chunks(3), vectors(3), generation=staged)
         store.switch("c", staged)
         assert len(client.keys()) == before
-        assert len(client.hkeys("rag:{c}:about")) == 7
+        assert len(client.hkeys("rag:{c}:about")) == 8
         store.drop("c")
         assert client.keys() == []
     with pytest.raises(UnknownCollection):
