@@ -13,7 +13,7 @@ from producer.names import DEFAULT_DEADLINE_SECONDS
 from producer.rendering import html_of, markdown_of, place_of
 from producer.scope import Filters, Turn, history_of
 
-CONNECTORS = ("local", "claude")
+CONNECTORS = ("local", "claude", "extract")
 POLICIES = ("strict", "flag")
 
 _MAX_QUESTION = 8_000
@@ -127,6 +127,20 @@ class Figure(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt(Message):
+    """One draft as the check left it; the best of them is the answer."""
+
+    connector: str
+    model: str = ""
+    text: str = ""
+    abstained: bool = False
+    kept: tuple[str, ...] = ()
+    dropped: tuple[Dropped, ...] = many(Dropped)
+    flags: tuple[str, ...] = ()
+    chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Audit(Message):
     """What was claimed, what was kept, and why: everything needed to judge an answer afterwards."""
 
@@ -141,6 +155,8 @@ class Audit(Message):
     flags: tuple[str, ...] = ()
     sentences: tuple[Sentence, ...] = many(Sentence)
     figures: tuple[Figure, ...] = many(Figure)
+    attempts: tuple[Attempt, ...] = many(Attempt)
+    """Every draft in order, where the model was asked more than once, or another connector after it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +170,9 @@ class Answer(Message):
     abstained: bool = False
     """There is no answer in the documents; `text` says so, and nothing is listed."""
     reason: str = ""
-    """Why there is no answer: `no_evidence`, `model_abstained`, `nothing_supported`; "" otherwise."""
+    """Why there is no answer: `no_evidence`, `model_abstained`, `nothing_supported`, `truncated`; "" otherwise."""
     connector: str = ""
+    """What the answer came from; `extract` where the model's draft was refused and the worker falls back to it."""
     model: str = ""
     policy: str = "strict"
     timings: Mapping[str, float] = field(default_factory=dict)

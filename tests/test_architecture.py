@@ -44,7 +44,9 @@ FENCES = {
         "worker.transport",
     },
     "kombu": {"worker.app", "worker.transport"},
-    "httpx": {"worker.connectors.local"},
+    "httpx": {"worker.connectors.wire"},
+    "httpx2": {"worker.connectors.claude"},
+    "tenacity": {"worker.connectors.calls"},
     "anthropic": {"worker.connectors.claude"},
     "typer": {"producer.cli", "worker.admin"},
     "rich": {"producer.cli", "worker.admin", "worker.demo"},
@@ -107,7 +109,7 @@ ARROWS = {
         worker.resident worker.store worker.stored
     worker.evidence: worker.records
     worker.prompt: worker.records
-    worker.connectors: worker.errors worker.prompt worker.records
+    worker.connectors: worker.citations worker.errors worker.prompt worker.records
     worker.citations: worker.records
     worker.drafts: worker.prompt worker.records
     worker.pipeline: worker.records worker.stored
@@ -117,7 +119,11 @@ ARROWS = {
         worker.store worker.stored worker.tally worker.verification
     worker.single: worker.cutting worker.errors worker.ingest worker.lease worker.records worker.store \
         worker.stored worker.tally
-    worker.answer: worker.citations worker.connectors worker.drafts worker.errors worker.evidence worker.prompt \
+    worker.unfinished: worker.citations
+    worker.repair: worker.records
+    worker.attempts: worker.citations worker.connectors worker.drafts worker.errors worker.prompt worker.records \
+        worker.repair worker.stopwatch worker.unfinished
+    worker.answer: worker.attempts worker.connectors worker.drafts worker.errors worker.evidence worker.prompt \
         worker.records worker.stopwatch
     worker.journal: worker.errors
     worker.capacity: worker.errors worker.journal
@@ -159,7 +165,19 @@ ARROWS = {
 FOLDERS = ("worker.citations", "worker.connectors", "worker.documents")
 
 # The check is pure: nothing that could reach a network, a server or a model.
-IMPURE = {"redis", "torch", "httpx", "anthropic", "celery", "socket", "urllib", "subprocess", "requests", "numpy"}
+IMPURE = {
+    "redis",
+    "torch",
+    "httpx",
+    "httpx2",
+    "anthropic",
+    "celery",
+    "socket",
+    "urllib",
+    "subprocess",
+    "requests",
+    "numpy",
+}
 
 
 def modules() -> dict[str, Path]:
@@ -252,7 +270,7 @@ def test_only_the_celery_edge_knows_both_languages() -> None:
 def test_only_the_answer_flow_and_the_connectors_touch_a_draft() -> None:
     holders = {module for module in MODULES if "worker.records.Draft" in imports(module)}
     connectors = {module for module in MODULES if module.startswith("worker.connectors")}
-    assert holders <= connectors | {"worker.answer", "worker.drafts"}
+    assert holders <= connectors | {"worker.attempts", "worker.drafts"}
 
 
 def test_a_draft_cannot_reach_the_result_backend() -> None:

@@ -51,6 +51,9 @@ _dropped = Counter(
 _figures = Counter(
     "rag_unsupported_figures", "Figures that a model wrote and that no evidence holds.", registry=REGISTRY
 )
+_repairs = Counter(
+    "rag_repairs", "Times that a model was asked once more, as the check had thrown something out.", registry=REGISTRY
+)
 _tokens = Counter("rag_tokens", "Tokens as the model server counts them.", ["connector", "kind"], registry=REGISTRY)
 _queue_wait = Histogram(
     "rag_queue_wait_seconds", "From the app's call to the worker's start.", buckets=_SECONDS, registry=REGISTRY
@@ -81,6 +84,7 @@ def answered(answer: Answer) -> None:
     for dropped in answer.audit.dropped:
         _dropped.labels(dropped.reason).inc()
     _figures.inc(sum(figure.state == "unsupported" for figure in answer.audit.figures))
+    _repairs.inc(max(0, len(getattr(answer.audit, "attempts", ())) - 1))
     for kind, count in answer.usage.items():
         _tokens.labels(answer.connector, kind.removesuffix("_tokens")).inc(count)
     for stage, seconds in answer.timings.items():
