@@ -39,8 +39,6 @@ from worker.records import Draft, Passage, Verdict
 from worker.stopwatch import Stopwatch
 
 _SEED = 7
-_PASSAGE_CHARACTERS = 900
-_PASSAGES = 4
 _ANSWER_TOKENS = 120
 _ANSWER_SECONDS = 300.0
 # Seen from outside, by a rule of its own: what looks like a file, and what stands on a sources line.
@@ -57,36 +55,44 @@ class Task:
     gold: frozenset[str]
 
 
-def answerable(data: Path, count: int) -> list[Task]:
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many passages a question is shown, and of how many characters each."""
+
+    passages: int = 4
+    characters: int = 900
+
+
+def answerable(data: Path, count: int, size: Size) -> list[Task]:
     """FinanceBench questions: the passage that holds the answer among three look-alikes of other filings."""
     rows = [json.loads(line) for line in (data / "financebench/questions.jsonl").read_text().splitlines()]
     chance = random.Random(_SEED)
     tasks = []
     for row in chance.sample(rows, min(count, len(rows))):
         others = [other for other in rows if other["doc_name"] != row["doc_name"]]
-        passages = [_filing(other) for other in (row, *chance.sample(others, _PASSAGES - 1))]
+        passages = [_filing(other, size) for other in (row, *chance.sample(others, size.passages - 1))]
         chance.shuffle(passages)
         tasks.append(Task(row["question"], tuple(passages), frozenset({f"{row['doc_name']}.pdf"})))
     return tasks
 
 
-def _filing(row: dict[str, Any]) -> Passage:
-    return Passage(name=f"{row['doc_name']}.pdf", text=row["evidence"][0]["evidence_text"][:_PASSAGE_CHARACTERS])
+def _filing(row: dict[str, Any], size: Size) -> Passage:
+    return Passage(name=f"{row['doc_name']}.pdf", text=row["evidence"][0]["evidence_text"][: size.characters])
 
 
-def unanswerable(data: Path, count: int) -> list[Task]:
+def unanswerable(data: Path, count: int, size: Size) -> list[Task]:
     """NoMIRACL questions whose passages are all irrelevant."""
     with gzip.open(data / "nomiracl_en/non_relevant.jsonl.gz", "rt", encoding="utf-8") as stream:
         rows = [json.loads(line) for line in stream]
     chosen = random.Random(_SEED).sample(rows, min(count, len(rows)))
-    return [Task(row["question"], tuple(_articles(row)), frozenset()) for row in chosen]
+    return [Task(row["question"], tuple(_articles(row, size)), frozenset()) for row in chosen]
 
 
-def _articles(row: dict[str, Any]) -> Iterator[Passage]:
-    for text in row["passages"][:_PASSAGES]:
+def _articles(row: dict[str, Any], size: Size) -> Iterator[Passage]:
+    for text in row["passages"][: size.passages]:
         title, _, body = text.partition(": ")
         name = re.sub(r"\W+", "_", title).strip("_").lower() or "article"
-        yield Passage(name=f"{name}.txt", text=body[:_PASSAGE_CHARACTERS])
+        yield Passage(name=f"{name}.txt", text=body[: size.characters])
 
 
 def fabricated(text: str, passages: Sequence[Passage]) -> set[str]:
@@ -238,11 +244,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--questions", type=int, default=100)
+    parser.add_argument("--passages", type=int, default=4, help="shown with each question")
+    parser.add_argument("--characters", type=int, default=900, help="of each passage")
     parser.add_argument("--policy", choices=("strict", "flag"), default="strict")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     unknown = arguments.questions // 3
-    tasks = answerable(arguments.data, arguments.questions - unknown) + unanswerable(arguments.data, unknown)
+    size = Size(arguments.passages, arguments.characters)
+    tasks = answerable(arguments.data, arguments.questions - unknown, size)
+    tasks += unanswerable(arguments.data, unknown, size)
     with model_url() as url:
         connectors: dict[str, Connector] = {
             "free": LocalConnector(url),

@@ -28,15 +28,16 @@ FENCES = {
     "redis": {
         "producer.link",
         "producer.subscription",
+        "worker.backend",
         "worker.database",
         "worker.lease",
         "worker.journal",
-        "worker.transport",
         "worker.vitals",
     },
     "celery": {
         "worker.tasks",
         "worker.app",
+        "worker.backend",
         "worker.observing",
         "worker.schedule",
         "worker.consumer",
@@ -134,7 +135,7 @@ ARROWS = {
         worker.errors worker.index worker.ingest worker.journal worker.single worker.store worker.stored \
         worker.verification
     worker.tasks: producer.contract producer.errors producer.names worker.capacity worker.delivery worker.errors \
-        worker.nights worker.records worker.runtime worker.stopping worker.stored
+        worker.lease worker.nights worker.records worker.runtime worker.stopping worker.stored
     worker.vitals: producer.names worker.errors worker.store
     worker.metrics: producer.contract producer.names worker.vitals
     worker.logformat:
@@ -142,6 +143,7 @@ ARROWS = {
     worker.observing: producer.contract producer.names worker.errors worker.logformat worker.metrics worker.runtime \
         worker.spans worker.vitals
     worker.transport:
+    worker.backend:
     worker.consumer: worker.errors worker.tasks
     worker.liveness:
     worker.pulse: worker.errors worker.journal worker.liveness

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 # The system tests run the rest; these need what no test can have.
 NEEDS_DOCKER = {"docker compose up --build"}
-SYSTEM_TESTS = (ROOT / "tests/system/test_stack.py").read_text(encoding="utf-8")
+SYSTEM_TESTS = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "tests/system").glob("test_*.py"))
 
 
 def blocks(language: str) -> list[str]:

@@ -107,13 +107,15 @@ class IngestFlow:
         collection: str,
         progress: Callable[[IngestProgress], None] = lambda _: None,
         stop: Callable[[], bool] = _never,
+        wait: float = 0.0,
     ) -> IngestOutcome:
         """Make `folder` the content of `collection`; an unchanged file costs a look at its size and time.
 
-        `stop` is asked between documents. Raises FolderUnavailable and FolderMismatch (nothing was changed),
-        IngestRunning, IngestStopped, EmbedderMismatch, StoreUnavailable.
+        `stop` is asked between documents; `wait` seconds are waited for another run's end. Raises
+        FolderUnavailable and FolderMismatch (nothing was changed), IngestRunning, IngestStopped, EmbedderMismatch,
+        StoreUnavailable.
         """
-        with self._leased(collection, folder) as lease:
+        with self._leased(collection, folder, wait=wait) as lease:
             files = list_files(folder)
             facts = self._store.facts(collection)
             _require_its_folder(facts, collection, folder)
@@ -151,10 +153,10 @@ class IngestFlow:
     # --- before and after ------------------------------------------------------------------------
 
     @contextmanager
-    def _leased(self, collection: str, folder: Path | None) -> Iterator[Lease]:
+    def _leased(self, collection: str, folder: Path | None, *, wait: float = 0.0) -> Iterator[Lease]:
         """Keep other runs out; note a fault of the collection's folder where operators look."""
         lease = Lease(self._store.database, collection, seconds=self._lease_seconds)
-        with lease.held():
+        with lease.held(wait=wait):
             try:
                 yield lease
             except FolderUnavailable as error:

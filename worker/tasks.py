@@ -51,6 +51,7 @@ from worker import runtime, stopping
 from worker.capacity import require_room
 from worker.delivery import SingleFlight, run_capped
 from worker.errors import Cancelled, DeadlineExceeded, IngestStopped, WorkerError
+from worker.lease import LEASE_SECONDS
 from worker.nights import due_night
 from worker.records import CitedSource, IngestOutcome, IngestProgress, Outcome, Passage, Verdict
 from worker.stored import DocumentInfo
@@ -102,7 +103,7 @@ def _once(task: Any, work: Callable[[], dict[str, Any]], *, deadline: float) -> 
     task_id = task.request.id
 
     def run() -> Any:
-        if task.request.delivery_info.get("redelivered"):
+        if _is_redelivered(task):
             ended = task.backend.get_task_meta(task_id)
             if ended["status"] == states.SUCCESS:
                 return ended["result"]
@@ -112,6 +113,10 @@ def _once(task: Any, work: Callable[[], dict[str, Any]], *, deadline: float) -> 
         return run_capped(task_id, work, journal=runtime.current().journal, deadline=deadline)
 
     return _flights.run(task_id, run)
+
+
+def _is_redelivered(task: Any) -> bool:
+    return bool(task.request.delivery_info.get("redelivered"))
 
 
 def _answered(question: Question) -> dict[str, Any]:
@@ -134,18 +139,20 @@ def _answered(question: Question) -> dict[str, Any]:
 def _ingested(task: Any, request: IngestRequest) -> dict[str, Any]:
     _require_room()
     flag, database = CANCEL_PREFIX + task.request.id, runtime.current().store.database
+    # The run that died with its process, and comes back with this one, still has the collection's lease for a while.
+    wait = 2 * LEASE_SECONDS if _is_redelivered(task) else 0.0
     try:
         outcome = runtime.current().ingests.ingest(
             Path(request.folder),
             collection=request.collection,
             progress=_ProgressTeller(task),
             stop=lambda: stopping.is_told() or database.exists(flag),
+            wait=wait,
         )
     except IngestStopped as error:
         if stopping.is_told():
             _put_back(task)
         raise Cancelled(str(error)) from None
-    runtime.current().journal.note_ingest(request.collection)
     return _report(request.collection, outcome).to_dict()
 
 
@@ -247,7 +254,9 @@ class _ProgressTeller:
         _require_room()
         told = Progress(**asdict(progress))
         self._task.update_state(state=PROGRESS_STATE, meta=told.to_dict())
-        self._task.send_event(PROGRESS_EVENT, done=told.done, total=told.total)
+        # Flower shows an event's `result` while the task runs.
+        words = f"{told.done} of {told.total} documents"
+        self._task.send_event(PROGRESS_EVENT, done=told.done, total=told.total, result=words)
 
 
 @contextmanager

@@ -189,13 +189,15 @@ def test_the_readmes_python_runs_as_it_stands(stack, handbook):
     assert "no answer now" not in ran.stdout
 
 
-def test_the_file_of_settings_is_for_the_shell_and_for_its_owner_alone(stack):
-    file = stack.data / "env"
-    command = ". .rag/up/env".replace(".rag/up", shlex.quote(str(stack.data)))
-    shell = ["sh", "-c", f"{command}; echo $RAG_BROKER_URL; command -v rag"]
+@pytest.mark.parametrize(("command", "user"), [(". .rag/up/env", "producer"), (". .rag/up/operator-env", "worker")])
+def test_the_files_of_settings_are_for_the_shell_and_for_their_owner_alone(stack, command: str, user: str):
+    script = command.replace(".rag/up", shlex.quote(str(stack.data)))
+    shell = ["sh", "-c", f"{script}; echo $RAG_BROKER_URL; command -v rag"]
     ran = subprocess.run(shell, capture_output=True, text=True, check=True)
-    assert ran.stdout.splitlines() == [stack.broker_url, RAG[0]]
-    assert file.stat().st_mode & 0o077 == 0
+    url, program = ran.stdout.splitlines()
+    assert urlsplit(url).username == user
+    assert program == RAG[0]
+    assert Path(script.removeprefix(". ")).stat().st_mode & 0o077 == 0
 
 
 def test_an_app_with_only_the_producer_installed_gets_a_checked_answer(stack, handbook, tmp_path: Path):

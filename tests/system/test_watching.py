@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -261,7 +262,7 @@ def test_flower_names_tasks_and_states_as_an_operator_says_them(seen: Seen):
 
 def test_an_ingest_tells_its_progress_as_events(seen: Seen):
     told = [event for event in json.loads(seen.events) if event["type"] == "task-progress"]
-    assert (told[-1]["done"], told[-1]["total"]) == (2, 2)
+    assert (told[-1]["done"], told[-1]["total"], told[-1]["result"]) == (2, 2, "2 of 2 documents")
 
 
 def test_questions_are_counted_by_outcome(seen: Seen):
@@ -320,8 +321,9 @@ def test_a_trace_goes_from_the_apps_call_to_the_models_answer(seen: Seen):
 
 
 def test_check_says_what_runs_and_that_it_runs(stack: RunningStack):
+    words = shlex.split(".venv/bin/python -m worker check")
     ran = subprocess.run(
-        [sys.executable, "-m", "worker", "check", "--json"],
+        [sys.executable, *words[1:], "--json"],
         cwd=ROOT,
         env=stack.operator_environment,
         capture_output=True,
