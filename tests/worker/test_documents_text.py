@@ -267,7 +267,11 @@ def test_broken_json_is_refused(read, content):
         ("koi8-r", "Пенсионный фонд выплачивает пенсии гражданам страны ежемесячно."),
         ("cp1251", "Пенсионный фонд выплачивает пенсии гражданам страны ежемесячно."),
         ("cp1250", "Zażółć gęślą jaźń. Umowa ubezpieczenia została zawarta na czas określony."),
-        ("cp1254", "Sigorta şirketi ödeme yapmayı reddetti; müşteri şikâyet için başvurdu."),
+        (
+            "cp1254",
+            "Sigorta şirketi ödeme yapmayı reddetti; müşteri şikâyet için başvurdu. "
+            "Ücret aylık ödenir, çünkü değişir.",
+        ),
         ("cp1255", "הפנסיה משולמת מדי חודש לכל אזרח שהגיע לגיל הפרישה ועבד מספיק שנים."),
         ("cp850", "Gebühren für Überweisungen sind fällig. Größe ändern."),
         ("cp1252", "The “fair” value’s limit — £5 or 5 € — naïve café résumé."),
