@@ -22,15 +22,15 @@ TOPICS = ("collision", "comprehensive", "liability", "dental", "vision", "life",
 QUESTION = "What are the deductibles and limits of the policies, and how long does each claim take?"
 
 
-def passages() -> list[Passage]:
-    """Eight paragraphs of about 120 words, alike in all but their topic and figures."""
+def passages(run: int) -> list[Passage]:
+    """Eight paragraphs of about 120 words, alike in all but their topic and figures; other figures each run."""
     return [
         Passage(
             name=f"{topic}_policy_{2018 + number}.pdf",
             text=" ".join(
-                f"The {topic} deductible of section {part} is ${250 + 50 * number + part} per claim, and the {topic} "
-                f"limit is ${10_000 * (number + 1) + part}. A {topic} claim is paid within {20 + number} days of "
-                f"notice in {2018 + number}."
+                f"The {topic} deductible of section {part} is ${250 + 50 * number + part + 7 * run} per claim, and "
+                f"the {topic} limit is ${10_000 * (number + 1) + part}. A {topic} claim is paid within {20 + number} "
+                f"days of notice in {2018 + number}."
                 for part in range(1, 5)
             ),
         )
@@ -38,12 +38,12 @@ def passages() -> list[Passage]:
     ]
 
 
-def answer() -> str:
+def answer(run: int) -> str:
     """About 300 words with a figure and a citation in nearly every sentence, every tenth of them wrong."""
     sentences = []
     for number, topic in enumerate(TOPICS * 2):
         place = number % PASSAGES
-        amount = 250 + 50 * place + (1 if number % 10 else 400)
+        amount = 250 + 50 * place + 7 * run + (1 if number % 10 else 400)
         sentences.append(
             f"The {topic} deductible is ${amount} per claim, and a {topic} claim is paid within {20 + place} days "
             f"of notice [{place + 1}]."
@@ -51,13 +51,13 @@ def answer() -> str:
     return " ".join(sentences)
 
 
-def median_ms(call: Callable[[], object]) -> float:
-    """The median of several runs after one to warm up, in milliseconds."""
-    call()
+def median_ms(call: Callable[[int], object]) -> float:
+    """The median of several runs, none of which was seen before, after one to warm up, in milliseconds."""
+    call(RUNS)
     times = []
-    for _ in range(RUNS):
+    for run in range(RUNS):
         began = time.perf_counter()
-        call()
+        call(run)
         times.append(time.perf_counter() - began)
     return statistics.median(times) * 1000
 
@@ -67,15 +67,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, help="where to write the figures")
     arguments = parser.parse_args()
-    shown, text = passages(), answer()
     embedder = Embedder(str(bundled_model()))
-    enforce = median_ms(lambda: enforce_citations(text, shown, question=QUESTION))
-    embed = median_ms(lambda: embedder.embed_query(QUESTION))
+    enforce = median_ms(lambda run: enforce_citations(answer(run), passages(run), question=QUESTION))
+    embed = median_ms(lambda run: embedder.embed_query(QUESTION))
     figures = {
         "enforce_ms": enforce,
         "embed_ms": embed,
         "enforce_vs_embedding": enforce / embed,
-        "words": len(text.split()),
+        "words": len(answer(0).split()),
     }
     show("One answer", ["", "value"], list(figures.items()))
     write(figures, arguments.json)

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.tabulating import show, write
+from worker.citations.grounding import WEAKLY_GROUNDED, novelty, ungrounded
 from worker.citations.refusals import refuses
 from worker.citations.sentences import split_sentences
-from worker.citations.statements import WEAKLY_GROUNDED, Grounds, read_statements, ungrounded
+from worker.citations.statements import Grounds, read_statements
 from worker.records import Passage
 
 Row = dict[str, Any]
@@ -49,7 +50,8 @@ def grounds(texts: Sequence[str], question: str = "") -> Grounds:
 
 def outside(text: str, texts: Sequence[str], question: str) -> float:
     """How much of an answer is not in its passages."""
-    return ungrounded(read_statements(text, grounds(texts, question)))
+    held = grounds(texts, question)
+    return ungrounded(read_statements(text, held), held)
 
 
 def scores(predicted: Sequence[bool], actual: Sequence[bool]) -> tuple[float, float, float]:
@@ -107,8 +109,9 @@ def attribution(data: Path) -> dict[str, float]:
 def _claims(path: Path) -> list[tuple[float, bool]]:
     found: list[tuple[float, bool]] = []
     for row in rows(path):
-        claims = [s for s in read_statements(row["claim"], grounds(row["references"])) if s.kind == "claim"]
-        support = sum((s.support + 1 - s.novelty) / 2 for s in claims) / len(claims) if claims else 1.0
+        held = grounds(row["references"])
+        claims = [s for s in read_statements(row["claim"], held) if s.kind == "claim"]
+        support = sum((s.support + 1 - novelty(s, held)) / 2 for s in claims) / len(claims) if claims else 1.0
         found.append((support, row["attribution_label"] == "attributable"))
     return found
 

@@ -23,6 +23,8 @@ from producer.contract import Answer, IngestReport
 from producer.errors import AnswerTimeout, ConfigurationError, InvalidRequest, RagError
 
 _FAILED, _USAGE, _NO_ANSWER = 1, 2, 3
+# A folder may hold thousands of files of one refused kind.
+_NAMES_SHOWN = 5
 _POLL_SECONDS = 0.5
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="Ask your documents; see what was used.")
@@ -110,13 +112,24 @@ def print_report(report: IngestReport, *, console: Console) -> None:
     rate = f", {report.chunks / report.seconds:.1f} chunks/s" if report.seconds else ""
     console.print(
         f"{report.collection}: {report.added} added, {report.changed} changed, {report.removed} removed, "
-        f"{report.unchanged} unchanged, {len(report.refused)} not indexed; "
+        f"{report.renamed} renamed, {report.unchanged} unchanged, {len(report.refused)} not indexed; "
         f"{report.chunks} chunks in {report.seconds:.1f} s{rate}"
     )
-    for refused in report.refused:
-        console.print(Text(f"  {refused.state}: {refused.name}: {refused.reason}"))
+    for why, names in _refused_by_reason(report).items():
+        shown = ", ".join(names[:_NAMES_SHOWN]) + (
+            f" and {len(names) - _NAMES_SHOWN} more" if names[_NAMES_SHOWN:] else ""
+        )
+        console.print(Text(f"  {why}: {shown}"))
     for warning in report.warnings:
         console.print(Text(f"  warning: {warning}", style="yellow"))
+
+
+def _refused_by_reason(report: IngestReport) -> dict[str, list[str]]:
+    """The names of refused files under their state and reason, the most frequent reason first."""
+    grouped: dict[str, list[str]] = {}
+    for refused in report.refused:
+        grouped.setdefault(f"{refused.state}, {refused.reason}", []).append(refused.name)
+    return dict(sorted(grouped.items(), key=lambda group: -len(group[1])))
 
 
 def _print_answer(answer: Answer) -> None:

@@ -19,9 +19,9 @@ LENGTH, RUNS, SHORTEST = 8_000, 4, 0.05
 def best(output: str) -> float:
     times = []
     for _ in range(RUNS):
-        began = time.perf_counter()
+        began = time.process_time()
         enforce_citations(output, SHOWN)
-        times.append(time.perf_counter() - began)
+        times.append(time.process_time() - began)
     return min(times)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # Only words that cannot both hold of the same figure or rule in plain financial and insurance language.
 _SETS = (
@@ -70,6 +71,7 @@ def contrast(statement: str, evidence: str) -> tuple[str, str] | None:
     return None
 
 
+@lru_cache(maxsize=4096)
 def _words(text: str) -> dict[str, None]:
     """The words of the sets in a text, in the singular, in order."""
     return dict.fromkeys(_FINDER.findall(_PLAN.sub(r"\1(\2)", _PLURAL.sub("y", text.lower()))))

@@ -10,6 +10,7 @@ from typing import Literal
 from worker.citations.crediting import carries_clause, cite, credit
 from worker.citations.editing import Edit, apply_edits
 from worker.citations.escaping import needs_escaping, printable_name
+from worker.citations.grounding import WEAKLY_GROUNDED, ungrounded
 from worker.citations.markers import widen
 from worker.citations.mentions import Mention
 from worker.citations.naming import NAME_SHAPES, looks_like_a_name
@@ -19,12 +20,10 @@ from worker.citations.refusals import is_deflection, is_small_talk, refuses
 from worker.citations.reporting import report_figures, report_flags, report_quotes, report_sentences
 from worker.citations.statements import (
     SUPPORTED,
-    WEAKLY_GROUNDED,
     Grounds,
     Similarity,
     Statement,
     read_statements,
-    ungrounded,
 )
 from worker.records import Citation, CitedSource, DroppedCitation, Passage, Verdict
 
@@ -240,7 +239,7 @@ def _flags(
         ("partial_abstain", answered and any(s.kind == "refusal" for s in last.statements)),
         ("deflection", last.abstained and any(map(is_deflection, texts))),
         ("small_talk", last.abstained and any(map(is_small_talk, texts))),
-        ("weakly_grounded", answered and ungrounded(first.statements) > WEAKLY_GROUNDED),
+        ("weakly_grounded", answered and ungrounded(first.statements, grounds) > WEAKLY_GROUNDED),
         ("escape_on_output", any(map(needs_escaping, last.kept))),
     ]
     supported_by = [f"supported_by:{printable_name(source.name)}" for source in verified if unsupported]

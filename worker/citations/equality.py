@@ -52,10 +52,15 @@ def equal(figure: Figure, other: Figure, scales: Scales) -> bool:
     return other.factor == 1 and any(figure.value == other.value * scale for scale in scales)
 
 
+def may_round(figure: Figure) -> bool:
+    """Whether a figure may stand for another one to fewer places: without "about" it needs two of them."""
+    return figure.value != 0 and (figure.hedged or figure.value >= 10 * _step(figure))
+
+
 def rounds(figure: Figure, other: Figure, scales: Scales) -> bool:
-    """Whether a figure is an evidence figure to fewer places; without "about" it needs two of them."""
+    """Whether a figure that may round is an evidence figure to fewer places."""
     step = _step(figure)
-    if other.kind != "number" or not figure.value or (figure.value < 10 * step and not figure.hedged):
+    if other.kind != "number":
         return False
     return any(
         other.step * scale < step

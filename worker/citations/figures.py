@@ -94,7 +94,8 @@ def _support(figure: Figure, said: Binding, ledger: Ledger) -> tuple[Entry | Non
         entry = None if _contradicts_date(figure, said, ledger) else _closest(found, said, ledger)
         return entry, "" if entry else "number" if figure.kind == "form" else "date", False
     reasons: list[str] = []
-    for candidates, rounded in ((ledger.equal(figure), False), (ledger.rounded(figure), True)):
+    for search, rounded in ((ledger.equal, False), (ledger.rounded, True)):
+        candidates = search(figure)
         conflicts = [_conflict(figure, entry, said, ledger) for entry in candidates]
         fitting = [entry for entry, conflict in zip(candidates, conflicts, strict=True) if not conflict]
         if entry := _closest(fitting, said, ledger):

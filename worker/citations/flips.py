@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import lru_cache
 
 from worker.citations.contrasts import contrast
 from worker.citations.numerals import read_figures
@@ -90,6 +91,7 @@ def _nearest_clause(sentence: str, evidence: str) -> str:
     )
 
 
+@lru_cache(maxsize=4096)
 def is_negated(text: str) -> bool:
     """Whether a sentence denies; "not more than" is a bound."""
     return _negations(text) % 2 == 1

@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import cached_property
 
 from worker.citations.binding import bind, periods_of, years_of
-from worker.citations.equality import candidate_values, equal, rounds, same_key
+from worker.citations.equality import candidate_values, equal, may_round, rounds, same_key
 from worker.citations.numerals import Figure, read_figures
 from worker.citations.support import Evidence, Unit
 from worker.citations.tables import Tables
@@ -92,7 +92,8 @@ class Ledger:
 
     def rounded(self, figure: Figure) -> list[Entry]:
         """The figures that this one gives to fewer places."""
-        return [e for e in self.entries if rounds(figure, e.figure, self._scales[e.unit.passage])]
+        entries = self.entries if may_round(figure) else ()
+        return [entry for entry in entries if rounds(figure, entry.figure, self._scales[entry.unit.passage])]
 
     def _read(self) -> Iterator[Entry]:
         for number, passage in enumerate(self.evidence.passages):

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 from worker.citations.mentions import Findings, Mention
 from worker.citations.naming import EXTENSIONS, FILE_NAME, URL, Shown, looks_like_a_name
+from worker.citations.numerals import NUMBER_WORDS
 from worker.citations.pointers import LEAD_IN, WORDS, Pointer, read_list, read_numbers
+from worker.citations.wording import FUNCTION_WORDS
 
-_PAIRS = {"[": "]", "(": ")", "【": "】", "［": "］", "〔": "〕"}
+_PAIRS = {"[": "]", "(": ")", "{": "}", "「": "」", "【": "】", "［": "］", "〔": "〕"}
 _SQUARE = "[【［〔"
 _LONGEST = 400
 _EXPLICIT = re.compile(rf"[ \t*_]*(?:{WORDS})(?:\(s\))?[ \t]*[:：](?!//)[*_]*[ \t]*", re.I)
@@ -24,10 +26,13 @@ _NOTATION = re.compile(
     re.I,
 )
 _COUNTED = re.compile(
-    r"\b(?:items?|sections?|steps?|lines?|rows?|options?|box|parts?|articles?|chapters?|pages?|questions?|"
-    r"figures?|tables?|numbers?|no\.)[ \t]$",
+    r"\b(?:items?|(?:sub)?sections?|steps?|lines?|rows?|options?|box|parts?|articles?|chapters?|pages?|questions?|"
+    r"figures?|tables?|numbers?|no\.|(?:sub)?paragraphs?|(?:sub)?clauses?|notes?|rules?)[ \t]$",
     re.I,
 )
+# Round and curly brackets cite only at the end of a clause: `It is $40 (1).`, never `(1) it is` or `a loss of (1).`
+_BEFORE_LOOSE = re.compile(r"(?:([^\W\d_]+)|[\w%)\"”.!?。])[ \t]?$")
+_AFTER_LOOSE = re.compile(r"(?:[ \t]?[({「][\d, ]{1,9}[)}」]){0,9}(?:[.!?。]?[ \t]*(?:\n|\Z)|[,;.!?。]\s)")
 _LITERAL = re.compile(r"[\d\s,;.+\-\[\]]*")
 _FOREIGN = re.compile(r"\d{1,4}:\d{1,4}†.*", re.S)
 _EXTENSION = re.compile(EXTENSIONS, re.I)
@@ -50,7 +55,7 @@ _TAG_OPEN = re.compile(
     r"doc)s?[ \t]*=[ \t]*[\"']?(?P<index>[\w,. -]{1,80})[\"']?)?[ \t]*/?>",
     re.I,
 )
-_TAG_CLOSE = re.compile(r"</(?:cite|citation|ref)>|</?(?:sources|citations|references)>", re.I)
+_TAG_CLOSE = re.compile(r"</(?:cite|citation|ref|source)>|</?(?:sources|citations|references)>", re.I)
 _TAGGED = re.compile(
     r"<(?P<tag>sources?|cite|citations?|ref|document|doc)>(?P<content>[^<>]{1,300})</(?P=tag)>", re.I
 )
@@ -117,7 +122,7 @@ def _groups(text: str) -> list[_Group]:
     """Every balanced pair of brackets, in order of its beginning; one pass with a stack."""
     open_groups: list[tuple[int, str]] = []
     groups: list[_Group] = []
-    for match in re.finditer(r"[\[\](){}【】［］〔〕\n]", text):
+    for match in re.finditer(r"[\[\](){}「」【】［］〔〕\n]", text):
         character = match[0]
         if character in _PAIRS:
             open_groups.append((match.start(), _PAIRS[character]))
@@ -201,9 +206,21 @@ def _read(
         numbers = read_numbers(inside, shown, marker=marker)
         if numbers is not None:
             return None if _is_index(text, group, words) else numbers
+    elif _ends_clause(text, group) and not shown.holds(marker):
+        numbers = read_numbers(inside, shown, marker=marker)
+        if numbers and all(number.name for number in numbers):
+            return numbers
     if opening in _SQUARE and (inside[:1] == "^" or _FOREIGN.fullmatch(inside)):
         return [Pointer(marker, None, "foreign_marker")]
     return _read_names(inside, shown, square=opening in _SQUARE)
+
+
+def _ends_clause(text: str, group: _Group) -> bool:
+    """Whether a bracket stands behind a clause, and not behind a word that it completes: `five (5).`"""
+    before = _BEFORE_LOOSE.search(text, max(0, group.start - 40), group.start)
+    word = (before[1] or "").lower() if before else ""
+    completes = word in FUNCTION_WORDS or word in NUMBER_WORDS
+    return before is not None and not completes and _AFTER_LOOSE.match(text, group.end) is not None
 
 
 def _read_names(inside: str, shown: Shown, *, square: bool) -> Sequence[Pointer] | None:

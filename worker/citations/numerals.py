@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Literal
 
 Kind = Literal["number", "year", "date", "form"]
@@ -40,13 +41,20 @@ _PERIODS = {
     "monthly": "month", "mo": "month", "week": "week", "weekly": "week", "day": "day", "daily": "day",
     "quarter": "quarter", "quarterly": "quarter", "hour": "hour", "hourly": "hour",
 }  # fmt: skip
+# Only of "twice" is it plain that it counts; a double room does not.
+_MULTIPLES = {
+    "twice": ("2", "times"), "thrice": ("3", "times"), "double": ("2", ""), "doubles": ("2", ""),
+    "doubled": ("2", ""), "triple": ("3", ""), "triples": ("3", ""), "tripled": ("3", ""), "half": ("0.5", ""),
+}  # fmt: skip
 _VULGAR = {"½": "0.5", "¼": "0.25", "¾": "0.75", "⅓": "0.3333", "⅔": "0.6667", "⅛": "0.125"}
 _ONES = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
     "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
 )  # fmt: skip
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_SMALL = {word: value for value, word in enumerate(_ONES)} | {word: 10 * n for n, word in enumerate(_TENS, start=2)}
+NUMBER_WORDS = {word: value for value, word in enumerate(_ONES)} | {
+    word: 10 * n for n, word in enumerate(_TENS, start=2)
+}
 
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _YEAR = r"(?:19|20)\d{2}"
@@ -66,7 +74,7 @@ _PER = (
     r"[ ]?(?:/|per|an?|each|every|pro|por)[ ]?(?P<per>year|annum|yr|month|mo|week|day|quarter|hour)\b|"
     r"[ ](?P<adverb>annually|yearly|monthly|weekly|daily|quarterly|hourly)\b"
 )
-_WORD = "|".join(sorted(_SMALL, key=len, reverse=True))
+_WORD = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
 _LARGE = "hundred|thousand|million|billion"
 # One alternative a line, the more special first. What a text counts itself (`step 2`) is read and left out.
 _FIGURE = re.compile(
@@ -91,6 +99,7 @@ _FIGURE = re.compile(
         (?P<ordinal>(?:st|nd|rd|th)\b)?
         (?:[ {_THIN}]?(?P<scale>{_SCALE}))?(?:[ {_THIN}]?-?(?P<unit>{_UNIT}))?(?:{_PER})?)
     |(?P<vulgar>[½¼¾⅓⅔⅛])
+    |(?P<multiple>\b(?:{"|".join(_MULTIPLES)})\b)
     |(?P<words>\b(?:(?:{_WORD})(?:[ -](?:{_WORD}|{_LARGE}|and(?=[ ](?:{_WORD})\b)))*+\b|(?:a[ ])?(?:{_LARGE})(?=[ ]))
         (?:[ -](?P<word_unit>{_UNIT}))?)
     """,
@@ -114,6 +123,8 @@ _HEDGE = re.compile(
 )
 _FORM_WORD = re.compile(r"^(?:[a-z]+\.?[ ]|§+[ ]?)(?=\S*\d)", re.I)
 _LONGEST_DIGITS = 40
+_TEXTS = 1024
+"""So many sentences are kept read: every check of an answer asks for the same ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +154,7 @@ class Figure:
     """Written in words."""
 
 
+@lru_cache(maxsize=_TEXTS)
 def read_figures(text: str, start: int = 0, end: int | None = None) -> tuple[Figure, ...]:
     """Every figure between two positions, in order; list numbers at the beginning of a line are none."""
     found: list[Figure] = []
@@ -162,6 +174,9 @@ def _read(match: re.Match[str]) -> Figure | None:
         return _spelled(match)
     if match["vulgar"]:
         return Figure(start, end, "number", Decimal(_VULGAR[match[0]]), step=Decimal("0.01"))
+    if match["multiple"]:
+        value, unit = _MULTIPLES[_plain(match[0])]
+        return Figure(start, end, "number", Decimal(value), unit=unit, spelled=True)
     if match["form"] or match["code"]:
         key = _FORM_WORD.sub("", match[0]).rstrip(".").lower()  # `Form 1040` and `1040` are one
         return Figure(start, end, "form", key=key)
@@ -257,8 +272,8 @@ def _spelled(match: re.Match[str]) -> Figure | None:
     total = current = 0
     text = match["words"][: len(match["words"]) - len(match["word_unit"] or "")]
     for word in re.findall(r"[a-z]+", _plain(text)):
-        if word in _SMALL:
-            current += _SMALL[word]
+        if word in NUMBER_WORDS:
+            current += NUMBER_WORDS[word]
         elif word in _SCALES:
             current = max(1, current) * 10 ** _SCALES[word]
             if word != "hundred":

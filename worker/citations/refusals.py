@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 # Sentences are compared in lower case with "n't" written out, so each pattern is written once.
 _SPELLINGS = (
@@ -84,7 +85,7 @@ _PATTERNS = (
     r"who|when|where)\b",
     r"^\W*(?:unknown|n/?a|none|not (?:available|applicable|specified|stated|provided|mentioned|found|sure)|"
     r"i am not sure)\W*$",
-    rf"\bas an? (?:ai|artificial|large)\b|\b(?:outside|beyond) (?:of )?(?:the )?(?:scope|"
+    rf"\bas an? (?:ai\b|artificial intelligence|large language)|\b(?:outside|beyond) (?:of )?(?:the )?(?:scope|"
     rf"my knowledge|what the|{_MATERIAL})\b",
     # German, Dutch
     r"\b(?:ich|wir|ik) (?:kann|können|habe|haben|weiß|wissen|finde|kan|heb|weet|vind)\b[^.!?]{0,60}\b(?:nicht|"
@@ -134,6 +135,7 @@ _SMALL_TALK = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)
 def is_refusal(sentence: str) -> bool:
     """Whether a sentence says that there is no answer; "I am not certain, but it is $500" gives one."""
     plain = _plain(sentence)

@@ -23,9 +23,6 @@ from worker.records import FigureCheck, Passage, QuoteCheck
 State = Literal["supported", "partly", "unsupported", "refusal", "no_claim"]
 Similarity = Callable[[Sequence[str], Sequence[str]], Sequence[Sequence[float]]]
 
-# An answer with more than this outside the evidence is weakly grounded: the 95th percentile of human-written answers
-# that are grounded (mtRAG). A wrong figure counts for this part of a wholly new sentence.
-WEAKLY_GROUNDED, WRONG_FIGURE = 3.28, 0.4
 SUPPORTED, PARTLY = 0.6, 0.35
 # A passage with less than this share of a statement's words does not carry it, whatever figures it holds.
 LEAST_CARRIED = 0.2
@@ -43,7 +40,7 @@ class Grounds:
     def __init__(self, passages: Sequence[Passage], question: str = "", similarity: Similarity | None = None) -> None:
         self.passages = tuple(passages)
         self.question = question
-        self.asked = tuple(content_stems(question))
+        self.asked = content_stems(question)
         self.shown = Shown([passage.name for passage in passages], [passage.text for passage in passages])
         self.evidence = Evidence(passages)
         self.ledger = Ledger(self.evidence)
@@ -81,9 +78,8 @@ class Statement:
     text: str
     kind: str
     """`claim`, `refusal`, `no_claim` (nothing to check), `foreign` (a language that is not the evidence's)."""
+    stems: tuple[str, ...]
     support: float
-    novelty: float
-    """The share of its neighbouring words that no passage holds near each other."""
     unit: Unit | None
     """The evidence sentence that carries it best."""
     flips: tuple[str, ...]
@@ -119,13 +115,6 @@ class Statement:
         )
 
 
-def ungrounded(statements: Sequence[Statement]) -> float:
-    """How much of an answer is not in the evidence: the novelty of its claims, and more for each wrong figure."""
-    claims = [statement for statement in statements if statement.kind == "claim"]
-    wrong = sum(any(check.state == "unsupported" for check in claim.figures) for claim in claims)
-    return sum(claim.novelty for claim in claims) + WRONG_FIGURE * wrong
-
-
 def read_statements(text: str, grounds: Grounds) -> tuple[Statement, ...]:
     """Every sentence of an answer, checked; a text that was read before is not read again."""
     if text not in grounds.read:
@@ -156,11 +145,9 @@ def _statement(text: str, sentence: Offsets, grounds: Grounds, quotes: tuple[Quo
     figures = _settled(figures, kind, support, stems, grounds)
     flips = _flips(words, stems, best, figures, grounds, support) if kind == "claim" else ()
     found = {check.start for check in figures if check.state in ("verified", "rounded")}
-    comparable = () if kind == "foreign" else tuple(stems)
+    comparable = () if kind == "foreign" else stems
     clauses = tuple(_clause(text, *clause, found, comparable) for clause in split_clauses(text, start, end))
-    return Statement(
-        start, end, words, kind, support, grounds.evidence.novelty(stems), unit, flips, figures, quotes, clauses
-    )
+    return Statement(start, end, words, kind, stems, support, unit, flips, figures, quotes, clauses)
 
 
 def _support(words: str, stems: Sequence[str], grounds: Grounds) -> tuple[Unit | None, float]:
@@ -247,5 +234,5 @@ def _rescued(words: str, unit: Unit | None, support: float, grounds: Grounds) ->
 def _clause(text: str, start: int, end: int, found: Collection[int], stems: tuple[str, ...]) -> Clause:
     """A clause of figures alone says what its sentence says; words of two languages cannot be compared."""
     figures = tuple(figure for figure in read_figures(text, start, end) if figure.start in found)
-    own = tuple(content_stems(text[start:end])) if stems else ()
+    own = content_stems(text[start:end]) if stems else ()
     return Clause(text[start:end], own or stems, figures, is_whole=len(set(stems)) >= WHOLE)

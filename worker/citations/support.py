@@ -37,7 +37,7 @@ class Unit:
     @cached_property
     def stems(self) -> tuple[str, ...]:
         """The content stems in order."""
-        return tuple(content_stems(self.text))
+        return content_stems(self.text)
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:
@@ -74,22 +74,27 @@ class Evidence:
 
     def coverage(self, words: Sequence[str], vocabulary: frozenset[str]) -> float:
         """The weighted share of the stems that a vocabulary holds, 0..1; 0 for no stems."""
-        distinct = dict.fromkeys(words)
-        total = sum(map(self.weight, distinct))
-        return sum(self.weight(word) for word in distinct if word in vocabulary) / total if total else 0.0
+        return self._coverages(words, [vocabulary])[0]
 
     def passage_coverage(self, words: Sequence[str]) -> list[float]:
         """The coverage of the stems by each passage."""
-        return [self.coverage(words, vocabulary) for vocabulary in self._vocabularies]
+        return self._coverages(words, self._vocabularies)
+
+    def _coverages(self, words: Sequence[str], vocabularies: Iterable[frozenset[str]]) -> list[float]:
+        weights = {word: self.weight(word) for word in words}
+        total = sum(weights.values())
+        return [
+            sum(weight for word, weight in weights.items() if word in vocabulary) / (total or 1.0)
+            for vocabulary in vocabularies
+        ]
 
     def unseen(self, words: Iterable[str]) -> set[str]:
         """The stems that neither a passage, nor a heading, nor a document's name holds."""
         return set(words) - self._weights.keys() - self._names
 
-    def novelty(self, words: Sequence[str]) -> float:
-        """The share of neighbouring stems that no passage holds near each other, 0..1: new combinations of words."""
-        pairs = list(pairwise(words))
-        return sum(pair not in self._near_pairs for pair in pairs) / len(pairs) if pairs else 0.0
+    def new_pairs(self, words: Sequence[str]) -> list[tuple[str, str]]:
+        """The neighbouring stems that no passage holds near each other: new combinations of words."""
+        return [pair for pair in pairwise(words) if pair not in self._near_pairs]
 
     @cached_property
     def _near_pairs(self) -> frozenset[tuple[str, str]]:
@@ -110,19 +115,17 @@ class Evidence:
         return self._best[key]
 
     def _find_best(self, words: Sequence[str]) -> tuple[tuple[Unit, float], ...]:
-        scored = sorted(
-            (
-                (self.coverage(words, unit.vocabulary), -len(unit.text), unit.passage, unit.start, unit)
-                for unit in self._sharing(words)
-            ),
-            reverse=True,
-        )
+        found = self._covered(words, self._sharing(words))
+        scored = sorted(((score, -len(u.text), u.passage, u.start, u) for u, score in found), reverse=True)
         return tuple((unit, score) for score, *_, unit in scored[:_EQUALS] if score >= scored[0][0] - _EQUAL)
 
     def units_of(self, passages: Sequence[int], words: Sequence[str]) -> list[tuple[Unit, float]]:
         """The sentences of some passages that share a stem, or all where there is no stem, with their coverage."""
-        units = self._sharing(words) if words else self.units
-        return [(unit, self.coverage(words, unit.vocabulary)) for unit in units if unit.passage in passages]
+        sharing = self._sharing(words) if words else self.units
+        return self._covered(words, [unit for unit in sharing if unit.passage in passages])
+
+    def _covered(self, words: Sequence[str], units: Sequence[Unit]) -> list[tuple[Unit, float]]:
+        return list(zip(units, self._coverages(words, [unit.vocabulary for unit in units]), strict=True))
 
     def _sharing(self, words: Sequence[str]) -> list[Unit]:
         indexes = sorted({index for word in set(words) for index in self._postings.get(word, ())})

@@ -54,6 +54,8 @@ _SHARED_WORDS = frozenset(
 """English function words that other languages have as well."""
 _FIRST_OTHER_SCRIPT = 0x370
 """Greek, and everything behind it; the letters before it are Latin."""
+_TEXTS = 4096
+"""So many sentences and clauses are kept stemmed: every check of an answer asks for the same ones."""
 _STRAY_WORDS = 1
 """A name may bring a foreign word with it."""
 
@@ -72,9 +74,10 @@ def words(text: str) -> list[str]:
     return [match[0].lower().replace("’", "'") for match in _WORD.finditer(text)]
 
 
-def content_stems(text: str) -> list[str]:
+@lru_cache(maxsize=_TEXTS)
+def content_stems(text: str) -> tuple[str, ...]:
     """The stems of the words that carry meaning, in order."""
-    return [stem(word.removesuffix("'s")) for word in words(text) if word not in _EMPTY and len(word) > 1]
+    return tuple(stem(word.removesuffix("'s")) for word in words(text) if word not in _EMPTY and len(word) > 1)
 
 
 def is_english(text: str) -> bool:
