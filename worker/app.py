@@ -20,7 +20,7 @@ from producer.names import (
     INGEST_QUEUE,
     RESULT_SECONDS,
 )
-from worker import runtime, stopping, transport
+from worker import observing, runtime, stopping, transport
 from worker.capacity import require_noeviction
 from worker.config import WorkerConfig, load
 from worker.errors import WorkerError
@@ -94,12 +94,15 @@ _SETTINGS = {
     "result_failure_expires": FAILURE_SECONDS,
     # An operator sees tasks in Flower.
     "worker_send_task_events": True,
+    # `python -m worker check` asks beat too whether it lives.
+    "beat_enable_remote_control": True,
 }
 
 
 def make_app(config: WorkerConfig) -> Celery:
     """Return the app that answer worker, ingest worker and beat share."""
     transport.install()
+    observing.connect()
     app = Celery(
         "rag",
         broker=config.broker_url,

@@ -17,6 +17,7 @@ from celery.exceptions import Reject
 
 from producer.contract import (
     Answer,
+    Attempt,
     Audit,
     DeleteRequest,
     DocumentList,
@@ -52,7 +53,7 @@ from worker.delivery import SingleFlight, run_capped
 from worker.errors import Cancelled, DeadlineExceeded, IngestStopped, WorkerError
 from worker.lease import LEASE_SECONDS
 from worker.nights import due_night
-from worker.records import CitedSource, IngestOutcome, IngestProgress, Outcome, Passage
+from worker.records import CitedSource, IngestOutcome, IngestProgress, Outcome, Passage, Verdict
 from worker.stored import DocumentInfo
 
 _log = logging.getLogger(__name__)
@@ -253,7 +254,9 @@ class _ProgressTeller:
         _require_room()
         told = Progress(**asdict(progress))
         self._task.update_state(state=PROGRESS_STATE, meta=told.to_dict())
-        self._task.send_event(PROGRESS_EVENT, done=told.done, total=told.total)
+        # Flower shows an event's `result` while the task runs.
+        words = f"{told.done} of {told.total} documents"
+        self._task.send_event(PROGRESS_EVENT, done=told.done, total=told.total, result=words)
 
 
 @contextmanager
@@ -284,7 +287,7 @@ def _answer(question: Question, outcome: Outcome, *, queued: float) -> Answer:
         sources_line=verdict.sources_line,
         abstained=verdict.abstained,
         reason=outcome.reason,
-        connector=question.connector,
+        connector=outcome.connector or question.connector,
         model=outcome.model,
         policy=verdict.policy,
         timings={"queue": max(0.0, queued), **outcome.timings},
@@ -298,7 +301,7 @@ def _audit(outcome: Outcome) -> Audit:
     return Audit(
         cited=verdict.cited,
         kept=tuple(source.name for source in verdict.sources),
-        dropped=tuple(Dropped(**asdict(dropped)) for dropped in verdict.dropped),
+        dropped=_dropped(verdict),
         shown=tuple(
             Shown(name=passage.name, score=passage.score, page=passage.page, heading=passage.heading)
             for passage in outcome.passages
@@ -312,7 +315,28 @@ def _audit(outcome: Outcome) -> Audit:
             for s in verdict.sentences
         ),
         figures=tuple(Figure(string=f.string, state=f.state, reason=f.reason) for f in verdict.figures),
+        attempts=_attempts(outcome) if len(outcome.attempts) > 1 else (),
     )
+
+
+def _attempts(outcome: Outcome) -> tuple[Attempt, ...]:
+    return tuple(
+        Attempt(
+            connector=attempt.connector,
+            model=attempt.model,
+            text=attempt.verdict.text,
+            abstained=attempt.verdict.abstained,
+            kept=tuple(source.name for source in attempt.verdict.sources),
+            dropped=_dropped(attempt.verdict),
+            flags=attempt.verdict.flags,
+            chosen=attempt.verdict is outcome.verdict,
+        )
+        for attempt in outcome.attempts
+    )
+
+
+def _dropped(verdict: Verdict) -> tuple[Dropped, ...]:
+    return tuple(Dropped(**asdict(dropped)) for dropped in verdict.dropped)
 
 
 def _source(source: CitedSource, passages: tuple[Passage, ...]) -> Source:

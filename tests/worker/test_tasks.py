@@ -12,7 +12,7 @@ from producer.errors import InvalidRequest
 from producer.names import DEADLINE_ERROR, FAILURE_TYPE
 from worker.citations import enforce_citations
 from worker.errors import DeadlineExceeded, ModelUnavailable, WorkerError
-from worker.records import Outcome, Passage
+from worker.records import Attempt, Outcome, Passage
 from worker.tasks import TaskFailure, _answer, _told_as_failure
 
 CANARY = "Avery Canary's account"
@@ -84,3 +84,20 @@ def test_an_answer_with_its_whole_audit_survives_the_wire():
     assert answer.audit.figures
     assert answer.audit.sentences
     assert Answer.from_dict(json.loads(json.dumps(answer.to_dict()))) == answer
+
+
+def test_where_the_model_was_asked_twice_both_verdicts_are_in_the_audit_and_the_chosen_one_is_marked():
+    shown = (Passage(name="auto.pdf", text="The collision deductible is $500."),)
+    verdicts = [enforce_citations(f"The collision deductible is {sum_}.", shown) for sum_ in ("$750", "$500")]
+    attempts = tuple(Attempt(verdict, "local", shown, "tiny") for verdict in verdicts)
+    outcome = Outcome(verdicts[1], shown, connector="local", model="tiny", attempts=attempts)
+    told = Answer.from_dict(
+        json.loads(json.dumps(_answer(Question(text="?", collection="c"), outcome, queued=0).to_dict()))
+    )
+    assert [(attempt.abstained, attempt.chosen) for attempt in told.audit.attempts] == [(True, False), (False, True)]
+
+
+def test_an_answer_that_another_connector_gave_names_it():
+    shown = (Passage(name="auto.pdf", text="The collision deductible is $500."),)
+    outcome = Outcome(enforce_citations(shown[0].text, shown), shown, connector="extract", model="extract")
+    assert _answer(Question(text="?", collection="c"), outcome, queued=0).connector == "extract"
