@@ -1,17 +1,23 @@
-"""The app's half of rag-kit: enqueue questions and folders, read checked answers; needs `celery[redis]` alone."""
+"""The app's half of rag-kit: enqueue questions and documents, read checked answers; needs redis-py alone."""
 
+from producer.aio import AsyncRagClient, AsyncTicket
 from producer.client import RagClient, Ticket
 from producer.contract import (
     Answer,
     Audit,
+    DocumentList,
+    DocumentState,
     Dropped,
+    Filters,
     IngestReport,
     IngestRequest,
     Progress,
     Question,
     Refusal,
+    Reply,
     Source,
     TaskStatus,
+    Turn,
 )
 from producer.errors import (
     AnswerTimeout,
@@ -19,6 +25,7 @@ from producer.errors import (
     ConfigurationError,
     ContractError,
     InvalidRequest,
+    QuestionExpired,
     RagError,
     TaskCancelled,
     TaskError,
@@ -30,19 +37,26 @@ from producer.errors import (
 __all__ = [
     "Answer",
     "AnswerTimeout",
+    "AsyncRagClient",
+    "AsyncTicket",
     "Audit",
     "BrokerUnavailable",
     "ConfigurationError",
     "ContractError",
+    "DocumentList",
+    "DocumentState",
     "Dropped",
+    "Filters",
     "IngestReport",
     "IngestRequest",
     "InvalidRequest",
     "Progress",
     "Question",
+    "QuestionExpired",
     "RagClient",
     "RagError",
     "Refusal",
+    "Reply",
     "Source",
     "TaskCancelled",
     "TaskError",
@@ -50,5 +64,6 @@ __all__ = [
     "TaskFailed",
     "TaskStatus",
     "Ticket",
+    "Turn",
     "UnknownTask",
 ]

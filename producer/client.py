@@ -1,74 +1,81 @@
-"""Questions and folders in, tickets out; a ticket gives the checked answer or the report."""
+"""Questions and documents in, tickets out; a ticket gives the checked answer or the report.
+
+The same as `aio`, for code without an event loop: each call runs there, on one background thread of the client.
+"""
 
 from __future__ import annotations
 
-import time
+import os
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, overload
 
-from producer.broker import Broker
-from producer.config import ProducerConfig, read, redis_url
-from producer.contract import Answer, IngestReport, IngestRequest, Message, Question, TaskStatus
-from producer.errors import (
-    AnswerTimeout,
-    ConfigurationError,
-    TaskCancelled,
-    TaskExpired,
-    TaskFailed,
-    UnknownTask,
-)
-from producer.names import (
-    ANSWER_QUEUE,
-    ANSWER_TASK,
-    DEFAULT_DEADLINE_SECONDS,
-    INGEST_QUEUE,
-    INGEST_TASK,
-)
-from producer.results import Results
+from producer.aio import IN_FLIGHT, AsyncRagClient, AsyncTicket, History, configuration
+from producer.background import BackgroundLoop
+from producer.contract import Answer, DocumentList, Filters, IngestReport, Message, Progress, State, TaskStatus
+from producer.errors import ConfigurationError
+from producer.names import DEFAULT_DEADLINE_SECONDS
 
 R = TypeVar("R", bound=Message)
+T = TypeVar("T")
 
 
 class Ticket(Generic[R]):
     """A task that was sent; its `id` finds it again from any process."""
 
-    def __init__(self, id: str, results: Results, result_type: type[R]) -> None:
+    def __init__(self, id: str, client: RagClient, result: type[R]) -> None:
         self.id = id
-        self._results = results
-        self._result_type = result_type
+        self._client = client
+        self._result = result
 
     @property
     def status(self) -> TaskStatus:
-        """What is known of the task now; raises BrokerUnavailable."""
-        return self._results.status(self.id)
+        """All that is known of the task now; raises BrokerUnavailable."""
+        return self._client.status(self.id)
+
+    @property
+    def state(self) -> State:
+        """The state alone."""
+        return self._run(_state)
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far an ingest is; None where it does not run."""
+        return self._run(_progress)
 
     def get(self, timeout: float = DEFAULT_DEADLINE_SECONDS) -> R:
         """Wait up to `timeout` seconds and return the result.
 
-        Raises AnswerTimeout (the task goes on), TaskFailed, TaskExpired, TaskCancelled, UnknownTask or
-        BrokerUnavailable.
+        Raises AnswerTimeout (the task goes on), TaskFailed, TaskExpired (of a question: QuestionExpired),
+        TaskCancelled, UnknownTask or BrokerUnavailable.
         """
-        status, result = self._results.wait(self.id, timeout=timeout)
-        match status.state:
-            case "succeeded":
-                return self._result_type.from_dict(result)
-            case "failed":
-                raise TaskFailed(self.id, status.error, status.reason, retryable=status.retryable)
-            case "expired":
-                raise TaskExpired(self.id)
-            case "cancelled":
-                raise TaskCancelled(self.id)
-            case "unknown":
-                raise UnknownTask(self.id)
-            case _:
-                raise AnswerTimeout(f"{self.id}: still {status.state} after {timeout:g} seconds")
+        return self._run(lambda ticket: ticket.get(timeout))
+
+    def cancel(self) -> bool:
+        """Say that nobody wants the task any more.
+
+        True where no worker had begun it: none will. A running question stops before the model is asked, an ingest
+        between two documents; False then, and where the task is over. Raises BrokerUnavailable.
+        """
+        return self._run(lambda ticket: ticket.cancel())
+
+    def _run(self, call: Callable[[AsyncTicket[R]], Coroutine[Any, Any, T]]) -> T:
+        return self._client._run(lambda client: call(client.ticket(self.id, self._result)))
 
     def __repr__(self) -> str:
-        return f"Ticket({self.id!r})"
+        return f"{type(self).__name__}({self.id!r})"
+
+
+async def _state(ticket: AsyncTicket[Any]) -> State:
+    return await ticket.state
+
+
+async def _progress(ticket: AsyncTicket[Any]) -> Progress | None:
+    return await ticket.progress
 
 
 class RagClient:
-    """Sends questions and folders to the workers; safe to share among threads.
+    """Sends questions and documents to the workers; safe to share among threads, and usable after a fork.
 
     >>> with RagClient("redis://:secret@spark:6379/0") as client:
     ...     print(client.ask("What is the deductible?", collection="handbook").get().text)
@@ -78,62 +85,129 @@ class RagClient:
     """
 
     def __init__(self, broker_url: str | None = None, *, timeout: float = 2.0) -> None:
-        config = _config(broker_url, timeout)
-        self._results = Results(config)
-        self._broker = Broker(config)
+        config = configuration(broker_url, timeout)
+        self._url, self._timeout = config.broker_url, config.broker_timeout
+        # Neither threads nor connections outlive a fork, so each process makes its own when it first needs them.
+        self._processes: dict[int, tuple[BackgroundLoop, AsyncRagClient]] = {}
+        self._closed = False
 
     def ask(
         self,
         text: str,
         *,
         collection: str,
-        connector: str = "local",
+        connector: str | None = None,
         top_k: int | None = None,
         min_score: float | None = None,
-        policy: str = "strict",
+        policy: str | None = None,
         deadline: float = DEFAULT_DEADLINE_SECONDS,
+        filters: Filters | None = None,
+        history: History = (),
+        question_id: str | None = None,
+        reply_to: str = "",
     ) -> Ticket[Answer]:
-        """Send a question and return at once.
+        """Send a question and return at once; arguments and errors are those of `AsyncRagClient.ask`.
 
-        `deadline` is in seconds from now; a question that no worker answered by then expires. `top_k` passages
-        at most are shown to the model, those of cosine below `min_score` never. `policy` is `strict` (unsupported
-        sentences are removed) or `flag` (they stay and are flagged). Raises InvalidRequest, BrokerUnavailable.
+        Args:
+            text: the question, up to 8,000 characters.
+            collection: whose documents may answer.
+            connector: `local` (the default) or `claude`.
+            top_k: how many passages are shown to the model at most, 1 to 50.
+            min_score: the cosine, -1 to 1, below which a passage is never shown.
+            policy: `strict` (the default: unsupported sentences are removed) or `flag` (they stay and are flagged).
+            deadline: seconds from now; a question that no worker answered by then expires.
+            filters: which documents may answer.
+            history: the conversation before this question, oldest turn first.
+            question_id: your own id; asked twice, it is answered once.
+            reply_to: where a `Reply` goes besides: `stream:NAME` or `task:NAME@QUEUE`.
+
+        Raises InvalidRequest, BrokerUnavailable.
         """
-        now = time.time()
-        question = Question(
-            text=text,
-            collection=collection,
-            connector=connector,
-            top_k=top_k,
-            min_score=min_score,
-            policy=policy,
-            asked_at=now,
-            deadline=now + deadline,
+        sent = self._run(
+            lambda client: client.ask(
+                text,
+                collection=collection,
+                connector=connector,
+                top_k=top_k,
+                min_score=min_score,
+                policy=policy,
+                deadline=deadline,
+                filters=filters,
+                history=history,
+                question_id=question_id,
+                reply_to=reply_to,
+            )
         )
-        self._send(ANSWER_TASK, ANSWER_QUEUE, "answer", question)
-        return self.ticket(question.id)
+        return self.ticket(sent.id)
+
+    def ask_many(
+        self, texts: Iterable[str], *, collection: str, in_flight: int = IN_FLIGHT, **options: Any
+    ) -> Iterator[Ticket[Answer]]:
+        """Ask many questions, `in_flight` at a time; yield each one's ticket, in their order, once it is over.
+
+        `get` then returns at once, or raises what became of this one question; the others go on. `options` are those
+        of `ask`. Raises as `ask`.
+        """
+        loop, client = self._process()
+        tickets = client.ask_many(texts, collection=collection, in_flight=in_flight, **options)
+        try:
+            while (ticket := loop.run(_next(tickets))) is not None:
+                yield self.ticket(ticket.id)
+        finally:
+            if not self._closed:
+                loop.run(tickets.aclose())  # type: ignore[attr-defined]  # it is a generator
 
     def ingest(self, folder: str, *, collection: str) -> Ticket[IngestReport]:
         """Ask the ingest worker to make a folder the content of a collection; raises as `ask`.
 
         The worker reads the folder: give its path as that machine knows it.
         """
-        request = IngestRequest(folder=str(folder), collection=collection)
-        self._send(INGEST_TASK, INGEST_QUEUE, "ingest", request)
-        return Ticket(request.id, self._results, IngestReport)
+        return self._report(self._run(lambda client: client.ingest(folder, collection=collection)))
 
-    def ticket(self, id: str) -> Ticket[Answer]:
-        """Return the ticket of a question that was sent earlier, perhaps by another process."""
-        return Ticket(id, self._results, Answer)
+    def ingest_bytes(
+        self, name: str, data: bytes, *, collection: str, tags: Sequence[str] = ()
+    ) -> Ticket[IngestReport]:
+        """Put one document into a collection, or a new version of it; raises as `ask`.
+
+        `name` is what answers will call it; its ending says how it is read. `tags` are for `Filters`.
+        """
+        return self._report(
+            self._run(lambda client: client.ingest_bytes(name, data, collection=collection, tags=tags))
+        )
+
+    def delete(self, name: str, *, collection: str) -> Ticket[IngestReport]:
+        """Take one document out of a collection: no answer is made from it any more. Raises as `ask`."""
+        return self._report(self._run(lambda client: client.delete(name, collection=collection)))
+
+    def documents(self, collection: str) -> Ticket[DocumentList]:
+        """Ask what is stored in a collection; raises as `ask`."""
+        return self.ticket(self._run(lambda client: client.documents(collection)).id, DocumentList)
+
+    @overload
+    def ticket(self, id: str) -> Ticket[Answer]: ...
+    @overload
+    def ticket(self, id: str, result: type[R]) -> Ticket[R]: ...
+    def ticket(self, id: str, result: Any = Answer) -> Ticket[Any]:
+        """Return the ticket of a task that was sent earlier, perhaps by another process.
+
+        `result` says what it is of: `Answer`, `IngestReport` or `DocumentList`.
+        """
+        return Ticket(id, self, result)
 
     def status(self, id: str) -> TaskStatus:
         """Return what is known of a task; an unknown, a queued, a running and an expired one differ."""
-        return self._results.status(id)
+        return self._run(lambda client: client.status(id))
+
+    def survey(self) -> Mapping[str, Any]:
+        """Return what Redis and the workers say of themselves, for `producer.checkup`; raises BrokerUnavailable."""
+        return self._run(lambda client: client.survey())
 
     def close(self) -> None:
         """Give all connections back; the client is not usable afterwards."""
-        self._broker.close()
-        self._results.close()
+        self._closed = True
+        process = self._processes.pop(os.getpid(), None)
+        if process:
+            _close(*process)
 
     def __enter__(self) -> Self:
         return self
@@ -143,16 +217,29 @@ class RagClient:
     ) -> None:
         self.close()
 
-    def _send(self, task: str, queue: str, kind: str, message: Question | IngestRequest) -> None:
-        """Write the receipt first: a task without one would look unknown to whoever asks for it."""
-        self._results.write_receipt(message.id, kind=kind, deadline=message.deadline)
-        self._broker.send(task, message.to_dict(), id=message.id, queue=queue, deadline=message.deadline)
+    def _report(self, sent: AsyncTicket[IngestReport]) -> Ticket[IngestReport]:
+        return self.ticket(sent.id, IngestReport)
+
+    def _run(self, call: Callable[[AsyncRagClient], Coroutine[Any, Any, T]]) -> T:
+        loop, client = self._process()
+        return loop.run(call(client))
+
+    def _process(self) -> tuple[BackgroundLoop, AsyncRagClient]:
+        """Return this process's loop and client. No lock: one that was held during a fork stays locked for ever."""
+        if self._closed:
+            raise ConfigurationError("the client is closed; make another one")
+        pid = os.getpid()
+        if pid not in self._processes:
+            mine = (BackgroundLoop(), AsyncRagClient(self._url, timeout=self._timeout))
+            if self._processes.setdefault(pid, mine) is not mine:
+                _close(*mine)
+        return self._processes[pid]
 
 
-def _config(broker_url: str | None, timeout: float) -> ProducerConfig:
-    if broker_url is None:
-        return read(ProducerConfig)
-    try:
-        return ProducerConfig(broker_url=redis_url(broker_url), broker_timeout=timeout)
-    except ValueError as error:
-        raise ConfigurationError(f"broker_url {error}") from error
+async def _next(tickets: Any) -> AsyncTicket[Answer] | None:
+    return await anext(tickets, None)
+
+
+def _close(loop: BackgroundLoop, client: AsyncRagClient) -> None:
+    loop.run(client.close())
+    loop.close()

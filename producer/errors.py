@@ -8,7 +8,8 @@ RagError
 ├── AnswerTimeout             the wait ended, the question goes on       (retryable)
 └── TaskError                 the worker's own end of a task
     ├── UnknownTask           no such id was ever sent, or it is forgotten
-    ├── TaskExpired           the deadline passed before an answer       (retryable)
+    ├── TaskExpired           the deadline passed before it was done     (retryable)
+    │   └── QuestionExpired   the same of a question: nobody answered it in time
     ├── TaskCancelled         somebody cancelled it
     └── TaskFailed            the worker failed; carries its error type  (as the worker says)
 """
@@ -69,10 +70,16 @@ class UnknownTask(TaskError):
 
 
 class TaskExpired(TaskError):
-    """Raised when the deadline passed before the worker answered; ask again if it still matters."""
+    """Raised when the deadline passed before the task was done; send it again if it still matters."""
+
+    summary = "its deadline passed before it was done; send it again if it still matters"
+    retryable = True
+
+
+class QuestionExpired(TaskExpired):
+    """Raised when a question's deadline passed before it was answered; ask again if it still matters."""
 
     summary = "its deadline passed before it was answered; ask again if it still matters"
-    retryable = True
 
 
 class TaskCancelled(TaskError):

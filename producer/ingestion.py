@@ -36,7 +36,7 @@ class Refusal(Message):
     name: str
     reason: str
     state: str = "refused"
-    """`refused`, or `empty` where the file is fine and holds no text."""
+    """`refused`, `empty` where the file is fine and holds no text, or `deleted` by request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +141,9 @@ class DocumentState(Message):
 
     name: str
     state: str
-    """`indexed`, `empty` (it holds no text) or `refused`."""
+    """`indexed`, `empty` (it holds no text), `refused`, or `deleted` (by request, though its file is still there)."""
     reason: str = ""
+    """Why it has no chunks; of an indexed document, what of it could not be read."""
     chunks: int = 0
     size: int = 0
     """Bytes of the file."""
@@ -158,4 +159,8 @@ class DocumentList(Message):
     collection: str
     folder: str = ""
     """The folder that it is made from; "" where its documents came one by one."""
+    ingested_at: float = 0.0
+    """When that folder was last ingested to the end, in Unix seconds; 0 for never."""
+    warning: str = ""
+    """Why the last ingest left something undone that a person should look at, such as a folder that is gone."""
     documents: tuple[DocumentState, ...] = many(DocumentState)

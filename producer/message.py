@@ -17,6 +17,7 @@ from producer.errors import ContractError, InvalidRequest
 SCHEMA_VERSION = 1
 
 _COLLECTION = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 _MAX_NAME = 512
 
 
@@ -74,6 +75,13 @@ def require_collection(name: str) -> str:
             f"collection {name!r} is no valid name; use 1 to 64 of a-z, 0-9, _ and -, first a letter or digit"
         )
     return name
+
+
+def require_id(id: str) -> str:
+    """Return `id`, or raise InvalidRequest: ids become key names and are printed in logs."""
+    if not isinstance(id, str) or not _ID.fullmatch(id):
+        raise InvalidRequest(f"id {id!r} is no valid id; use 1 to 128 of A-Z, a-z, 0-9, . _ : and -")
+    return id
 
 
 def require_document_name(name: str) -> str:

@@ -17,11 +17,21 @@ DOCUMENTS_TASK: Final = "rag.documents"
 
 # An uploaded document's bytes wait here for the ingest worker: in the queue they would be copied with every message.
 UPLOAD_PREFIX: Final = "rag:upload:"
+# Larger files belong into a folder: they would fill Redis while they wait. It takes no value above 512 MB at all.
+LARGEST_UPLOAD_BYTES: Final = 256 << 20
 
 # Celery calls unknown, queued and lost ids all PENDING; a receipt written before sending tells them apart.
 RECEIPT_PREFIX: Final = "rag:receipt:"
 # Where Celery's Redis backend puts a task's state; the producer reads it without subscribing to a backend.
 RESULT_PREFIX: Final = "celery-task-meta-"
+
+# Whoever works on a task looks here between its steps; a queued task with this flag is not taken up any more.
+CANCEL_PREFIX: Final = "rag:cancel:"
+# One hash a queue, one field a worker: without it, "queued" and "queued, and nobody listens" look the same.
+WORKERS_PREFIX: Final = "rag:workers:"
+# A worker says that it is there this often, and is believed to be there this long.
+PRESENCE_SECONDS: Final = 5.0
+ABSENT_SECONDS: Final = 20.0
 
 # A question nobody waits for any more is not answered: it would only delay the ones somebody waits for.
 DEFAULT_DEADLINE_SECONDS: Final = 120.0
@@ -31,8 +41,9 @@ INGEST_DEADLINE_SECONDS: Final = 20 * 3600.0
 RESULT_SECONDS: Final = 3600
 # A failure is looked at the next morning.
 FAILURE_SECONDS: Final = 24 * 3600
-# A receipt must outlive the deadline and the result, or a finished question would look like an unknown one.
-RECEIPT_SECONDS: Final = 48 * 3600
+# A receipt outlives the deadline by as much as a result is kept: shorter, and a finished question would look unknown;
+# longer, and one whose answer is gone would look as if it had never been answered.
+RECEIPT_SECONDS: Final = RESULT_SECONDS
 
 # Custom state of a running ingest; Celery's own states are used for the rest.
 PROGRESS_STATE: Final = "PROGRESS"
@@ -46,3 +57,8 @@ PROGRESS_EVENT: Final = "task-progress"
 FAILURE_TYPE: Final = "TaskFailure"
 # This error type means: the deadline passed while the worker was at it.
 DEADLINE_ERROR: Final = "DeadlineExceeded"
+# And this one: somebody cancelled it while the worker was at it.
+CANCELLED_ERROR: Final = "Cancelled"
+
+# A reply stream that nobody reads is cut to about this length.
+REPLY_STREAM_LENGTH: Final = 10_000

@@ -25,13 +25,34 @@ FENCES = {
     },
     "sentence_transformers": {"worker.embedding"},
     "transformers": {"worker.embedding"},
-    "redis": {"producer.results", "worker.store"},
-    "celery": {"producer.broker", "worker.tasks", "worker.app", "worker.schedule"},
-    "kombu": {"producer.broker", "worker.app"},
-    "httpx": {"worker.connectors.local"},
+    "redis": {
+        "producer.link",
+        "producer.subscription",
+        "worker.backend",
+        "worker.database",
+        "worker.lease",
+        "worker.journal",
+        "worker.vitals",
+    },
+    "celery": {
+        "worker.tasks",
+        "worker.app",
+        "worker.backend",
+        "worker.observing",
+        "worker.schedule",
+        "worker.consumer",
+        "worker.pulse",
+        "worker.transport",
+    },
+    "kombu": {"worker.app", "worker.transport"},
+    "httpx": {"worker.connectors.wire"},
+    "httpx2": {"worker.connectors.claude"},
+    "tenacity": {"worker.connectors.calls"},
     "anthropic": {"worker.connectors.claude"},
     "typer": {"producer.cli", "worker.admin"},
-    "rich": {"producer.cli", "worker.admin", "worker.demo"},
+    "rich": {"producer.cli", "producer.printing", "worker.admin", "worker.demo"},
+    "prometheus_client": {"worker.metrics"},
+    "opentelemetry": {"worker.spans"},
     "xllamacpp": {"worker.model_server"},
     "yaml": {"worker.compose"},
 }
@@ -40,18 +61,30 @@ FENCES = {
 ARROWS = {
     line.partition(":")[0].strip(): set(line.partition(":")[2].split())
     for line in """
-    producer: producer.client producer.contract producer.errors
+    producer: producer.aio producer.client producer.contract producer.errors
     producer.names:
     producer.errors:
     producer.message: producer.errors
-    producer.asking: producer.errors producer.message producer.names
+    producer.scope: producer.errors producer.message
+    producer.rendering:
+    producer.asking: producer.errors producer.message producer.names producer.rendering producer.scope
     producer.ingestion: producer.errors producer.message producer.names
-    producer.contract: producer.asking producer.ingestion producer.message
+    producer.contract: producer.asking producer.ingestion producer.message producer.scope
     producer.config: producer.errors
-    producer.broker: producer.config producer.errors producer.names
-    producer.results: producer.config producer.contract producer.errors producer.names
-    producer.client: producer.broker producer.config producer.contract producer.errors producer.names producer.results
-    producer.cli: producer.client producer.contract producer.errors
+    producer.envelope:
+    producer.scripts:
+    producer.states: producer.contract producer.names
+    producer.subscription:
+    producer.link: producer.config producer.contract producer.errors producer.names producer.scripts \
+        producer.states producer.subscription
+    producer.aio: producer.config producer.contract producer.envelope producer.errors producer.link producer.names
+    producer.background:
+    producer.client: producer.aio producer.background producer.contract producer.errors producer.names
+    producer.checkup: producer.names
+    producer.evaluation: producer.client producer.contract producer.errors
+    producer.printing: producer.checkup producer.client producer.contract producer.errors producer.evaluation
+    producer.cli: producer.checkup producer.client producer.contract producer.errors producer.evaluation \
+        producer.printing
     worker:
     worker.errors:
     worker.records:
@@ -66,7 +99,11 @@ ARROWS = {
     worker.embedding: worker.calibration worker.coalescing worker.devices worker.errors
     worker.scripts:
     worker.stored: worker.errors worker.records
-    worker.store: worker.errors worker.records worker.scripts worker.stored
+    worker.database: worker.errors
+    worker.store: worker.database worker.errors worker.records worker.scripts worker.stored
+    worker.verification: worker.store worker.stored
+    worker.lease: worker.database worker.errors
+    worker.claims: producer.names worker.database worker.errors
     worker.filters: worker.stored
     worker.fusion: worker.records
     worker.lexical:
@@ -75,27 +112,63 @@ ARROWS = {
     worker.resident: worker.devices worker.filters worker.lexical worker.records worker.search_kernel worker.stored
     worker.index: worker.coalescing worker.devices worker.errors worker.filters worker.fusion worker.records \
         worker.resident worker.store worker.stored
-    worker.evidence: worker.records
+    worker.conversation:
+    worker.evidence: worker.conversation worker.filters worker.records
+    worker.noticeboard: producer.envelope producer.names worker.database worker.errors
+    worker.presence: producer.names worker.errors worker.noticeboard
+    worker.faults: worker.connectors worker.errors worker.store
     worker.prompt: worker.records
-    worker.connectors: worker.errors worker.prompt worker.records
+    worker.connectors: worker.citations worker.errors worker.prompt worker.records
     worker.citations: worker.records
     worker.drafts: worker.prompt worker.records
-    worker.ingest: worker.chunking worker.documents worker.errors worker.records worker.sources worker.store \
-        worker.stored
-    worker.answer: worker.citations worker.connectors worker.drafts worker.errors worker.evidence worker.prompt \
-        worker.records worker.stopwatch
-    worker.runtime: worker.answer worker.config worker.connectors worker.drafts worker.embedding worker.index \
-        worker.ingest worker.store
-    worker.tasks: producer.contract producer.errors producer.names worker.errors worker.records worker.runtime
+    worker.pipeline: worker.records worker.stored
+    worker.cutting: worker.chunking worker.documents worker.errors worker.pipeline worker.records worker.stored
+    worker.tally: worker.records worker.stored
+    worker.ingest: worker.cutting worker.errors worker.lease worker.pipeline worker.records worker.sources \
+        worker.store worker.stored worker.tally worker.verification
+    worker.single: worker.cutting worker.errors worker.ingest worker.lease worker.records worker.store \
+        worker.stored worker.tally
+    worker.unfinished: worker.citations
+    worker.repair: worker.records
+    worker.attempts: worker.citations worker.connectors worker.drafts worker.errors worker.prompt worker.records \
+        worker.repair worker.stopwatch worker.unfinished
+    worker.answer: worker.attempts worker.connectors worker.conversation worker.drafts worker.errors \
+        worker.evidence worker.filters worker.prompt worker.records worker.stopwatch
+    worker.journal: worker.errors
+    worker.capacity: worker.errors worker.journal
+    worker.delivery: worker.errors worker.journal
+    worker.nights:
+    worker.stopping:
+    worker.runtime: worker.answer worker.claims worker.config worker.connectors worker.drafts worker.embedding \
+        worker.database worker.errors worker.faults worker.index worker.ingest worker.journal worker.noticeboard \
+        worker.single worker.store worker.stored worker.verification
+    worker.translation: producer.contract worker.citations worker.filters worker.records worker.stored
+    worker.tasks: producer.contract producer.errors producer.names worker.capacity worker.delivery worker.errors \
+        worker.lease worker.nights worker.records worker.runtime worker.stopping worker.translation
+    worker.vitals: producer.names worker.errors worker.store
+    worker.metrics: producer.contract producer.names worker.vitals
+    worker.logformat:
+    worker.spans: worker.errors
+    worker.observing: producer.contract producer.names worker.errors worker.logformat worker.metrics worker.runtime \
+        worker.spans worker.vitals
+    worker.transport:
+    worker.backend:
+    worker.consumer: worker.errors worker.tasks
+    worker.liveness:
+    worker.pulse: worker.errors worker.journal worker.liveness
     worker.schedule: producer.names worker.config
-    worker.app: producer.errors producer.names worker.config worker.errors worker.runtime worker.schedule
+    worker.app: producer.errors producer.names worker.capacity worker.config worker.errors worker.journal \
+        worker.liveness worker.observing worker.presence worker.pulse worker.runtime worker.schedule \
+        worker.stopping worker.transport
     worker.model_server: worker.config worker.errors
+    worker.checkup: producer.names worker.vitals
+    worker.inspection: worker.app worker.checkup worker.errors worker.runtime worker.vitals
     worker.supervisor: worker.errors
     worker.compose: worker.errors
-    worker.embedded: worker.compose worker.config worker.errors worker.supervisor
-    worker.demo: producer.cli producer.client producer.contract worker.citations worker.drafts worker.errors
-    worker.admin: producer.config producer.errors worker.config worker.demo worker.embedded worker.errors \
-        worker.model_server worker.runtime worker.supervisor
+    worker.embedded: worker.compose worker.config worker.errors worker.liveness worker.supervisor
+    worker.demo: producer.client producer.contract producer.printing worker.citations worker.drafts worker.errors
+    worker.admin: producer.config producer.errors worker.checkup worker.config worker.demo worker.embedded \
+        worker.errors worker.inspection worker.model_server worker.runtime worker.supervisor
     worker.__main__: worker.admin
     """.replace("\\\n", " ")
     .strip()
@@ -104,7 +177,19 @@ ARROWS = {
 FOLDERS = ("worker.citations", "worker.connectors", "worker.documents")
 
 # The check is pure: nothing that could reach a network, a server or a model.
-IMPURE = {"redis", "torch", "httpx", "anthropic", "celery", "socket", "urllib", "subprocess", "requests", "numpy"}
+IMPURE = {
+    "redis",
+    "torch",
+    "httpx",
+    "httpx2",
+    "anthropic",
+    "celery",
+    "socket",
+    "urllib",
+    "subprocess",
+    "requests",
+    "numpy",
+}
 
 
 def modules() -> dict[str, Path]:
@@ -191,17 +276,18 @@ def test_only_the_celery_edge_knows_both_languages() -> None:
         for module in MODULES
         if "producer.contract" in own_imports(module) and "worker.records" in own_imports(module)
     }
-    assert rooms == {"worker.tasks"}
+    assert rooms == {"worker.tasks", "worker.translation"}
 
 
 def test_only_the_answer_flow_and_the_connectors_touch_a_draft() -> None:
     holders = {module for module in MODULES if "worker.records.Draft" in imports(module)}
     connectors = {module for module in MODULES if module.startswith("worker.connectors")}
-    assert holders <= connectors | {"worker.answer", "worker.drafts"}
+    assert holders <= connectors | {"worker.attempts", "worker.drafts"}
 
 
 def test_a_draft_cannot_reach_the_result_backend() -> None:
-    assert not {"worker.drafts", "worker.connectors"} & own_imports("worker.tasks")
+    edge = own_imports("worker.tasks") | own_imports("worker.translation")
+    assert not {"worker.drafts", "worker.connectors"} & edge
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -221,7 +307,19 @@ def test_no_module_is_named_after_the_standard_library() -> None:
 
 
 def test_importing_the_producer_loads_nothing_heavy() -> None:
-    heavy = ["torch", "numpy", "httpx", "pydantic", "anthropic", "transformers", "typer", "rich", "worker"]
+    heavy = [
+        "celery",
+        "kombu",
+        "torch",
+        "numpy",
+        "httpx",
+        "pydantic",
+        "anthropic",
+        "transformers",
+        "typer",
+        "rich",
+        "worker",
+    ]
     code = f"import sys, producer; print([name for name in {heavy!r} if name in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"

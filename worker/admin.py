@@ -1,26 +1,30 @@
-"""The operator's commands: `python -m worker up | demo | model`."""
+"""The operator's commands: `python -m worker up | demo | model | check | rebuild`."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from producer.config import read, settings_table
 from producer.errors import RagError
+from worker.checkup import Finding, examine
 from worker.config import ModelServerConfig, WorkerConfig
 from worker.demo import run_demo
 from worker.embedded import Stack, forget_pids, note_pids, only_one, prepare, services
-from worker.errors import SettingError, WorkerError
+from worker.errors import FolderUnavailable, WorkerError
 from worker.model_server import serve
 from worker.runtime import current
 from worker.supervisor import Supervisor
@@ -67,19 +71,59 @@ def model() -> None:
 @app.command()
 def rebuild(
     collection: str,
-    folder: Annotated[Path | None, typer.Option(help="its folder; default: the one in RAG_FOLDERS")] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="its folder; default: the one in RAG_FOLDERS, else the one it is made from")
+    ] = None,
     accept_loss: Annotated[bool, typer.Option(help="forget documents even where most of them are gone")] = False,
 ) -> None:
     """Read and embed a collection anew beside the live one, which goes on answering, and switch at the end."""
     runtime = current()
-    source = folder or dict(runtime.config.folders).get(collection)
-    if source is None:
-        raise SettingError(f"RAG_FOLDERS names no folder for {collection!r}; give --folder")
+    known = runtime.store.facts(collection).folder
+    source = folder or dict(runtime.config.folders).get(collection) or (Path(known) if known else None)
     with _console.status(f"rebuilding {collection}"):
         outcome = runtime.ingests.rebuild(source, collection=collection, accept_loss=accept_loss)
     _console.print(
-        f"{collection}: {outcome.added} documents, {outcome.chunks} chunks, {len(outcome.refused)} refused"
+        f"{collection}: {outcome.added + outcome.unchanged} documents, {outcome.chunks} chunks, "
+        f"{len(outcome.refused)} refused"
     )
+
+
+@app.command()
+def move(collection: str, folder: Path) -> None:
+    """Say that a collection is made from another folder from now on; the next ingest reads what differs there."""
+    runtime = current()
+    if not folder.is_dir():
+        raise FolderUnavailable(f"the folder {folder} is missing or is no folder; check the path and the mount")
+    runtime.store.generation(collection)
+    facts = runtime.store.facts(collection)
+    runtime.store.note(collection, replace(facts, folder=str(folder.resolve())))
+    _console.print(f"{collection}: was made from {facts.folder or 'no folder'}, is made from {folder.resolve()}")
+
+
+@app.command()
+def check(
+    as_json: Annotated[bool, typer.Option("--json", help="for machines")] = False,
+    quick: Annotated[bool, typer.Option(help="without loading the embedder")] = False,
+) -> None:
+    """Look at everything and say what is wrong and what to do; ends with 1 where something is broken."""
+    from worker.inspection import inspect  # Celery's app reads the settings as soon as it is imported
+
+    findings = examine(inspect(current(), quick=quick))
+    if as_json:
+        print(json.dumps([asdict(finding) for finding in findings]))  # noqa: T201 - JSON, not for rich
+    else:
+        _console.print(_findings_table(findings))
+    if any(finding.level == "broken" for finding in findings):
+        raise typer.Exit(1)
+
+
+def _findings_table(findings: list[Finding]) -> Table:
+    colours = {"ok": "green", "warning": "yellow", "broken": "red"}
+    table = Table("", "what", "found", "what to do", box=None)
+    for finding in findings:
+        mark = Text(finding.level, style=colours[finding.level])
+        table.add_row(mark, Text(finding.subject), Text(finding.found), Text(finding.remedy))
+    return table
 
 
 @app.command()
@@ -121,6 +165,8 @@ def _how_to_use(stack: Stack) -> str:
         f"  rag ingest FOLDER --collection NAME\n"
         f'  rag ask "..." --collection NAME\n'
         f"Flower: {stack.flower_url}  (user operator, password in {password})\n"
+        f"Metrics: {stack.metrics_url('answer')} and {stack.metrics_url('ingest')}\n"
+        f"Is all well?  . {stack.operator_file}; python -m worker check\n"
         f"Logs:   {stack.folder / 'logs'}\n"
         f"ctrl-C stops everything."
     )

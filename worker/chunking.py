@@ -11,6 +11,9 @@ import sentencex
 
 from worker.records import Chunk, Document, Section
 
+# Names the way in which documents are read and cut. A change of it makes the next ingest build every collection anew:
+# raise it with a change that is worth that.
+VERSION = "1"
 # A chunk closes at the first paragraph end after this share of the limit: longer ones dilute the vector.
 _FULL = 0.5
 # Where a sentence must be cut after all: between lines, clauses, cells, list members, words.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -29,10 +29,20 @@ def _cosine(text: str) -> float:
     return number
 
 
-def _device(text: str) -> str:
-    if text not in ("auto", "cpu", "cuda"):
-        raise ValueError(f"{text!r} is no device; write auto, cpu or cuda")
-    return text
+def _share(text: str) -> float:
+    number = float(text)
+    if not 0.0 <= number <= 1.0:
+        raise ValueError(f"{text} is no share; write a number from 0 to 1")
+    return number
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in words:
+            raise ValueError(f"{text!r} is not known; write {' or '.join(words)}")
+        return text
+
+    return parse
 
 
 def _time_zone(text: str) -> ZoneInfo:
@@ -60,6 +70,13 @@ def _folders(text: str) -> tuple[tuple[str, Path], ...]:
         except InvalidRequest as error:
             raise ValueError(str(error)) from error
     return tuple(folders)
+
+
+def _from_zero(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError(f"{text} is not a number from 0 up")
+    return number
 
 
 def _url(text: str) -> str:
@@ -91,7 +108,7 @@ class WorkerConfig(ProducerConfig):
         "RAG_DEVICE",
         explain="`cuda`, `cpu` or `auto`; `cuda` on a machine without CUDA is an error at start",
         default="auto",
-        parse=_device,
+        parse=_one_of("auto", "cpu", "cuda"),
     )
     local_url: str = setting(
         LOCAL_URL_VARIABLE,
@@ -106,6 +123,36 @@ class WorkerConfig(ProducerConfig):
     )
     local_api_key: str = setting(
         "RAG_LOCAL_API_KEY", explain="the local server's key, where it wants one", default="", secret=True
+    )
+    local_context: int | None = setting(
+        "RAG_LOCAL_CONTEXT",
+        explain="tokens of prompt and answer together that it takes; default: what the server says, else 4096",
+        default=None,
+        parse=_count,
+    )
+    local_in_flight: int = setting(
+        "RAG_LOCAL_IN_FLIGHT",
+        explain="calls to the local server at once, a worker; further ones wait until their question's deadline",
+        default=8,
+        parse=_count,
+    )
+    constrained: str = setting(
+        "RAG_CONSTRAINED",
+        explain="`auto` lets the local model name no document but those shown, where its server can; or `off`",
+        default="off",
+        parse=_one_of("auto", "off"),
+    )
+    repair_attempts: int = setting(
+        "RAG_REPAIR_ATTEMPTS",
+        explain="how often the local model is asked again where the check removed something; Claude never is",
+        default=1,
+        parse=_from_zero,
+    )
+    fallback: str = setting(
+        "RAG_FALLBACK",
+        explain="`extract` answers with sentences of the evidence where the check refused the draft; or `off`",
+        default="off",
+        parse=_one_of("extract", "off"),
     )
     claude_model: str = setting(
         "RAG_CLAUDE_MODEL", explain="the model for questions that choose Claude", default="claude-sonnet-5-5"
@@ -147,9 +194,27 @@ class WorkerConfig(ProducerConfig):
         default=(),
         parse=_folders,
     )
+    largest_loss: float = setting(
+        "RAG_LARGEST_LOSS",
+        explain="a folder that lost more than this share of its documents deletes nothing, and says so",
+        default=0.5,
+        parse=_share,
+    )
     nightly_at: str = setting("RAG_NIGHTLY_AT", explain="when the nightly job runs", default="02:00", parse=_clock)
     time_zone: ZoneInfo = setting(
         "RAG_TIME_ZONE", explain="the time zone of that clock", default=ZoneInfo("UTC"), parse=_time_zone
+    )
+    ingest_memory: int = setting(
+        "RAG_INGEST_MEMORY",
+        explain="megabytes after which the ingest worker's process is replaced, once its ingest is done",
+        default=6000,
+        parse=_count,
+    )
+    redis_mark: float = setting(
+        "RAG_REDIS_MARK",
+        explain="share of Redis' memory above which nothing is ingested, so that questions still find room",
+        default=0.8,
+        parse=_share,
     )
     trace_dir: Path | None = setting(
         "RAG_TRACE_DIR",
@@ -157,9 +222,28 @@ class WorkerConfig(ProducerConfig):
         default=None,
         parse=Path,
     )
+    log_format: str = setting(
+        "RAG_LOG_FORMAT",
+        explain="the workers' and beat's log: `text`, or `json` for a line of JSON a record",
+        default="text",
+        parse=_one_of("text", "json"),
+    )
+    metrics_port: int | None = setting(
+        "RAG_METRICS_PORT",
+        explain="where a worker serves `/metrics` for Prometheus, a port for each worker; default: nowhere",
+        default=None,
+        parse=_count,
+    )
+    metrics_host: str = setting("RAG_METRICS_HOST", explain="the address that it serves them on", default="127.0.0.1")
+    spans_url: str = setting(
+        "RAG_SPANS_URL",
+        explain="an OpenTelemetry collector: `http://host:4318/v1/traces`; needs the extra `otel`; default: no spans",
+        default="",
+        parse=_url,
+    )
     data_dir: Path = setting(
         "RAG_DATA_DIR",
-        explain="where beat keeps its schedule and the embedded stack its data",
+        explain="where workers say that they live, beat keeps its schedule and the embedded stack its data",
         default=Path(".rag"),
         parse=Path,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
@@ -10,14 +11,13 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from producer.cli import follow, print_report
 from producer.client import RagClient
 from producer.contract import Answer
+from producer.printing import follow, print_report
 from worker.citations import REASONS
 from worker.drafts import read_drafts
 from worker.errors import FolderUnavailable
 
-_COLLECTION = "demo"
 # Seconds; a small model on a busy machine may take its time, and the demo should not end for that.
 _PATIENCE = 600.0
 
@@ -27,21 +27,27 @@ def run_demo(broker_url: str, *, documents: Path, questions: Path, traces: Path,
 
     Raises FolderUnavailable where the questions cannot be read, and what the client raises.
     """
-    asked = _questions(questions)
+    asked, folder = _questions(questions), documents.resolve()
+    collection = _collection(folder)
     with RagClient(broker_url) as client:
         console.print(Rule(f"Ingest {documents}"))
-        report = follow(client.ingest(str(documents.resolve()), collection=_COLLECTION), console=console)
+        report = follow(client.ingest(str(folder), collection=collection), console=console)
         print_report(report, console=console)
         answers = []
         for number, question in enumerate(asked, 1):
             console.print(Rule(f"Question {number} of {len(asked)}"))
             with console.status("waiting for the answer"):
-                answer = client.ask(question, collection=_COLLECTION, deadline=_PATIENCE).get(timeout=_PATIENCE)
+                answer = client.ask(question, collection=collection, deadline=_PATIENCE).get(timeout=_PATIENCE)
             console.print(_shown(question, read_drafts(traces).get(answer.question_id, ""), answer))
             answers.append(answer)
     console.print(Rule("All questions"))
     console.print(_summary(asked, answers))
     console.print("The model is small: it invents, and what it invents is thrown out. `make up` starts this to stay.")
+
+
+def _collection(folder: Path) -> str:
+    """One a folder: the next demo, of other documents, must not find these."""
+    return "demo-" + hashlib.sha256(str(folder).encode()).hexdigest()[:12]
 
 
 def _questions(file: Path) -> list[str]:

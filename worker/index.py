@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -18,12 +18,13 @@ from worker.filters import Filter
 from worker.fusion import fuse
 from worker.records import Hit
 from worker.resident import Resident
-from worker.store import Store, mismatch
-from worker.stored import unit_rows
+from worker.store import Store
+from worker.stored import Generation, unit_rows
 
 __all__ = ["Filter", "Index"]
 
 Found = list[list[Hit]]
+Check = Callable[[str, Generation], None]
 
 # Searches that wait for one another become one pass over the vectors.
 _BATCH_CALLS: Final = 64
@@ -38,6 +39,10 @@ _NAMES_WEIGHT: Final = 1.0
 _RECONNECT_SECONDS: Final = 1.0
 
 
+def _no_check(collection: str, generation: Generation) -> None:
+    """Any generation will do."""
+
+
 class Index:
     """The vectors of every collection that was asked for, resident on the device; one a process, for all threads.
 
@@ -48,17 +53,21 @@ class Index:
     Args:
         store: where collections come from.
         device: `cpu`, `cuda`, or `auto` for CUDA where there is one.
-        fingerprint: of the embedder that the queries come from; a collection that another one wrote is refused.
-            "" asks no such question.
+        fingerprint: of the embedder that the queries come from; what another one wrote is not searched: the
+            generation before a change of the embedder is, while it is there. "" asks no such question.
+        check: called with a collection's name and the generation that is about to be loaded; raises to refuse it.
 
     Raises:
         SettingError: the device is unknown, or `cuda` is asked for and there is none.
     """
 
-    def __init__(self, store: Store, *, device: str = "auto", fingerprint: str = "") -> None:
+    def __init__(
+        self, store: Store, *, device: str = "auto", fingerprint: str = "", check: Check = _no_check
+    ) -> None:
         self._store = store
         self._device = resolve(device)
         self._fingerprint = fingerprint
+        self._check = check
         self._collections: dict[str, _Collection] = {}
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -105,6 +114,12 @@ class Index:
             raise found
         return found
 
+    def load_all(self) -> None:
+        """Load every collection now instead of at its first search; one that cannot be is left to it."""
+        for name in self._store.collections():
+            with suppress(StoreError):
+                self._collection(name).load()
+
     def close(self) -> None:
         """Stop listening for changes and let go of the vectors."""
         self._closed.set()
@@ -118,7 +133,7 @@ class Index:
                 self._listener = threading.Thread(target=self._listen, name="index-listener", daemon=True)
                 self._listener.start()
             if name not in self._collections:
-                self._collections[name] = _Collection(self._store, name, self._device, self._fingerprint)
+                self._collections[name] = _Collection(self._store, name, self._device, self._fingerprint, self._check)
             return self._collections[name]
 
     def _listen(self) -> None:
@@ -153,14 +168,22 @@ class _Search:
 class _Collection:
     """One collection: its resident vectors, and the searches that wait for them."""
 
-    def __init__(self, store: Store, name: str, device: str, fingerprint: str) -> None:
+    def __init__(self, store: Store, name: str, device: str, fingerprint: str, check: Check) -> None:
         self._store = store
         self._name = name
         self._device = device
         self._fingerprint = fingerprint
+        self._check = check
         self._resident: Resident | None = None
+        # The live generation when the resident one was chosen: another one is a reason to choose again.
+        self._live = ""
         self._lock = threading.Lock()
         self.search: Coalescer[_Search, Found | VectorRefused] = Coalescer(self._serve, limit=_BATCH_CALLS)
+
+    def load(self) -> None:
+        """Take over the collection as the store has it now; raises StoreError."""
+        with self._lock:
+            self._current()
 
     def refresh(self) -> None:
         """Take over what changed, if anything is resident; a failure is left to the next search to report."""
@@ -215,19 +238,19 @@ class _Collection:
         resident = self._resident
         if resident is not None:
             live, version = self._store.version(self._name, resident.generation.id)
-            if (live, version) == (resident.generation.id, resident.version):
+            if (live, version) == (self._live, resident.version):
                 return resident
             self._resident = None  # nobody sees it again before it is whole
-            if live != resident.generation.id or not self._caught_up(resident):
+            if live != self._live or not self._caught_up(resident):
                 resident = None  # before the new one is loaded: two generations may not fit
         self._resident = resident or self._loaded()
         return self._resident
 
     def _loaded(self) -> Resident:
         for _ in range(_LOADS):
-            generation = self._store.generation(self._name)
-            if self._fingerprint not in ("", generation.fingerprint):
-                raise mismatch(self._name)
+            self._live, _ = self._store.version(self._name, "")
+            generation = self._store.generation(self._name, fingerprint=self._fingerprint)
+            self._check(self._name, generation)
             resident = Resident(generation, self._device)
             if self._caught_up(resident):
                 return resident

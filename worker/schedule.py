@@ -1,4 +1,4 @@
-"""Settings in, beat's entries out: every configured folder is ingested once a night."""
+"""Settings in, beat's entries out: every configured folder, once a night."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from worker.config import WorkerConfig
 
 
 def nightly_entries(config: WorkerConfig) -> dict[str, dict[str, Any]]:
-    """Return one entry a folder, at `config.nightly_at` in `config.time_zone` (the app's time zone)."""
-    hour, minute = config.nightly_at.split(":")
-    at = crontab(hour=hour, minute=minute)
+    """Return one entry a folder, at the minute of `config.nightly_at` in every hour of `config.time_zone`.
+
+    The task itself does nothing where the night is done (`worker.nights`), so that the hours after a night that
+    failed, or that the machine or Redis slept through, make up for it.
+    """
+    _, minute = config.nightly_at.split(":")
+    at = crontab(minute=minute)
     return {
         f"nightly-{collection}": {
             "task": NIGHTLY_TASK,

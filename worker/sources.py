@@ -183,13 +183,20 @@ def _compare(result: Plan, file: SourceFile, known: Stored | None, hash_file: Ca
 
 
 def _find_renames(result: Plan, gone: dict[str, Stored]) -> None:
-    """Turn additions into renames; takes the old names out of `gone`."""
-    names = {document.content_hash: name for name, document in sorted(gone.items(), reverse=True)}
+    """Turn additions into renames; takes the old names out of `gone`.
+
+    Another ending makes another document of the same bytes: it is read in another way.
+    """
+    names = {(one.content_hash, _ending(name)): name for name, one in sorted(gone.items(), reverse=True)}
     added, result.add = result.add, []
     for change in added:
-        old_name = names.pop(change.content_hash, None)
+        old_name = names.pop((change.content_hash, _ending(change.file.name)), None)
         if old_name is None:
             result.add.append(change)
         else:
             result.renamed.append(Rename(change.file, change.content_hash, old_name))
             del gone[old_name]
+
+
+def _ending(name: str) -> str:
+    return PurePosixPath(name).suffix.lower()

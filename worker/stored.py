@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
@@ -27,8 +27,10 @@ class DocumentInfo:
 
     name: str
     content_hash: str
-    state: Literal["indexed", "empty", "refused"]
+    state: Literal["indexed", "empty", "refused", "deleted"]
+    """`deleted`: by request, while its file is still in the folder; it stays away until the file changes."""
     reason: str = ""
+    """Why it has no chunks; of an indexed document, what of it could not be read."""
     chunks: int = 0
     size: int = 0
     """Bytes of the file."""
@@ -37,15 +39,32 @@ class DocumentInfo:
     ingested_at: float = 0.0
     """Seconds since 1970."""
     tags: tuple[str, ...] = ()
+    origin: Literal["folder", "upload"] = "folder"
+    """`upload`: it came by itself, so no folder's loss of it means anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a collection beside its documents."""
+
+    folder: str = ""
+    """The folder it is made from; "" where its documents came one by one."""
+    ingested_at: float = 0.0
+    """When its folder was last ingested to the end, in seconds since 1970; 0 for never."""
+    warning: str = ""
+    """Why the last ingest left something undone that a person should look at; "" where it did not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One complete set of a collection's documents, all embedded by one embedder."""
+    """One complete set of a collection's documents, all cut and embedded in one way."""
 
     id: str
     fingerprint: str
+    """Of the embedder."""
     dimension: int
+    chunking: str
+    """Names the way in which documents were cut."""
     version: int
     """Counts the changes of this generation, from 0."""
     rows: int
@@ -70,6 +89,10 @@ class PackedChunks:
         text, first, last, page, heading, location = json.loads(str(self._body[start:end], "utf-8", "surrogatepass"))
         return Chunk(text, first, last, page, tuple(heading), location)
 
+    def all(self) -> list[Chunk]:
+        """Return every chunk, in order."""
+        return [self[ordinal] for ordinal in range(len(self))]
+
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
@@ -91,6 +114,29 @@ class ChangePage:
     version: int
     """The generation's version at that moment."""
     documents: tuple[StoredDocument, ...]
+
+
+def generation_ids(about: Mapping[bytes, bytes]) -> set[str]:
+    """Return the ids of all generations that a collection's `about` hash describes."""
+    return {field.decode().partition(":")[0] for field in about if field.endswith(b":version")}
+
+
+def decode_generation(about: Mapping[bytes, bytes], id: bytes) -> Generation:
+    """Read one generation out of a collection's `about` hash."""
+    return Generation(
+        id=id.decode(),
+        fingerprint=about[id + b":fingerprint"].decode(),
+        dimension=int(about[id + b":dimension"]),
+        chunking=about.get(id + b":chunking", b"").decode(),
+        version=int(about[id + b":version"]),
+        rows=int(about[id + b":rows"]),
+        bytes=int(about[id + b":bytes"]),
+    )
+
+
+def is_written_by(about: Mapping[bytes, bytes], id: str, fields: Mapping[str, object]) -> bool:
+    """Say whether a generation has these values in a collection's `about` hash."""
+    return all(about.get(f"{id}:{field}".encode()) == str(value).encode() for field, value in fields.items())
 
 
 def encode_name(name: str) -> bytes:

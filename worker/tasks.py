@@ -8,91 +8,254 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
-from celery import shared_task
+from celery import shared_task, states
+from celery.exceptions import Reject
 
 from producer.contract import (
     Answer,
-    Audit,
-    Dropped,
-    Figure,
+    DeleteRequest,
+    DocumentList,
+    DocumentsRequest,
     IngestReport,
     IngestRequest,
     Progress,
     Question,
-    Refusal,
-    Sentence,
-    Shown,
-    Source,
+    Reply,
+    UploadRequest,
 )
 from producer.errors import RagError
-from producer.names import ANSWER_TASK, INGEST_TASK, NIGHTLY_TASK, PROGRESS_EVENT, PROGRESS_STATE
-from worker import runtime
-from worker.errors import DeadlineExceeded, WorkerError
-from worker.records import CitedSource, IngestOutcome, IngestProgress, Outcome, Passage
+from producer.names import (
+    ANSWER_TASK,
+    CANCEL_PREFIX,
+    CANCELLED_ERROR,
+    DEADLINE_ERROR,
+    DELETE_TASK,
+    DOCUMENTS_TASK,
+    INGEST_TASK,
+    NIGHTLY_TASK,
+    PROGRESS_EVENT,
+    PROGRESS_STATE,
+    UPLOAD_TASK,
+)
+from worker import runtime, stopping
+from worker.capacity import require_room
+from worker.delivery import SingleFlight, run_capped
+from worker.errors import Cancelled, DeadlineExceeded, IngestStopped, WorkerError
+from worker.lease import LEASE_SECONDS
+from worker.nights import due_night
+from worker.records import IngestOutcome, IngestProgress
+from worker.translation import answer_of, document_of, filter_of, report_of
 
 _log = logging.getLogger(__name__)
 # Progress is looked at by people: more often than this is only work for Redis.
 _PROGRESS_SECONDS = 0.5
+# What an app is told of a question that ended so; everything else has failed.
+_ENDS = {DEADLINE_ERROR: "expired", CANCELLED_ERROR: "cancelled"}
+
+
+_flights = SingleFlight()
+R = TypeVar("R", UploadRequest, DeleteRequest)
 
 
 class TaskFailure(Exception):
     """Raised to Celery for every failure: (error type, reason, retryable), and never a client's words."""
 
 
-def _task(name: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+def _task(name: str) -> Callable[[Callable[..., Any]], Any]:
     """Register a task whose result appears in no log line and in no event."""
-    return shared_task(name=name, bind=True, throws=(TaskFailure,), resultrepr_maxsize=0, **options)
+    return shared_task(name=name, bind=True, throws=(TaskFailure,), resultrepr_maxsize=0)
 
 
-@_task(ANSWER_TASK, acks_late=True)
-def answer(self: Any, message: Mapping[str, Any]) -> dict[str, Any]:
-    """Answer one question."""
-    with _told_as_failure():
-        question = Question.from_dict(message)
-        started = time.time()
-        if started > question.deadline:
-            raise DeadlineExceeded("the question's deadline passed while it waited")
-        outcome = runtime.current().answers.answer(
-            question.text,
-            id=question.id,
-            collection=question.collection,
-            connector=question.connector,
-            top_k=question.top_k,
-            min_score=question.min_score,
-            policy=question.policy,
-            deadline=question.deadline,
-        )
-        return _answer(question, outcome, queued=started - question.asked_at).to_dict()
+@_task(ANSWER_TASK)
+def answer(self: Any, message: Mapping[str, Any]) -> Any:
+    """Answer one question; whoever it names for a reply is told before the task ends, so that none is lost."""
+    try:
+        with _told_as_failure():
+            question = Question.from_dict(message)
+            ended = _once(self, lambda: _answered(question), deadline=question.deadline)
+    except TaskFailure as failure:
+        error, reason, retryable = failure.args
+        _reply(message, _ENDS.get(error, "failed"), error=error, reason=reason, retryable=retryable)
+        raise
+    _reply(message, "succeeded", answer=Answer.from_dict(ended))
+    return ended
 
 
-# An ingest is idempotent and runs every night; one that died with its worker is not put back, as a file that
-# kills the worker would kill it again.
-@_task(INGEST_TASK, acks_late=False)
-def ingest(self: Any, message: Mapping[str, Any]) -> dict[str, Any]:
+def _reply(message: Mapping[str, Any], state: str, **end: Any) -> None:
+    to = message.get("reply_to", "")
+    if to:
+        reply = Reply(question_id=message["id"], state=state, **end)
+        runtime.current().board.deliver(to, message["id"], reply.to_dict())
+
+
+@_task(INGEST_TASK)
+def ingest(self: Any, message: Mapping[str, Any]) -> Any:
     """Make a folder the content of a collection."""
     with _told_as_failure():
-        return _ingest(self, IngestRequest.from_dict(message))
+        request = IngestRequest.from_dict(message)
+        return _once(self, lambda: _ingested(self, request), deadline=request.deadline)
 
 
-@_task(NIGHTLY_TASK, acks_late=False)
-def nightly(self: Any, collection: str, folder: str) -> dict[str, Any]:
-    """Ingest one configured folder; sent by beat."""
+@_task(NIGHTLY_TASK)
+def nightly(self: Any, collection: str, folder: str) -> Any:
+    """Ingest one configured folder, once a night; sent by beat every hour, so that a night is not missed."""
     with _told_as_failure():
-        return _ingest(self, IngestRequest(folder=folder, collection=collection))
+        request = IngestRequest(folder=folder, collection=collection)
+        return _once(self, lambda: _ingested_tonight(self, request), deadline=request.deadline)
 
 
-def _ingest(task: Any, request: IngestRequest) -> dict[str, Any]:
-    outcome = runtime.current().ingests.ingest(
-        Path(request.folder), collection=request.collection, progress=_ProgressTeller(task)
+def _once(task: Any, work: Callable[[], dict[str, Any]], *, deadline: float) -> Any:
+    """Do a task's work once, however often it is delivered."""
+    task_id = task.request.id
+
+    def run() -> Any:
+        if _is_redelivered(task):
+            ended = task.backend.get_task_meta(task_id)
+            if ended["status"] == states.SUCCESS:
+                return ended["result"]
+            if ended["status"] == states.FAILURE:
+                raise ended["result"]
+        task.update_state(state=states.STARTED)
+        return run_capped(task_id, work, journal=runtime.current().journal, deadline=deadline)
+
+    return _flights.run(task_id, run)
+
+
+def _is_redelivered(task: Any) -> bool:
+    return bool(task.request.delivery_info.get("redelivered"))
+
+
+def _answered(question: Question) -> dict[str, Any]:
+    started = time.time()
+    if started > question.deadline:
+        raise DeadlineExceeded("the question's deadline passed while it waited")
+    if runtime.current().board.is_cancelled(question.id):
+        raise Cancelled("the question was cancelled while it waited")
+    outcome = runtime.current().answers.answer(
+        question.text,
+        id=question.id,
+        collection=question.collection,
+        connector=question.connector,
+        top_k=question.top_k,
+        min_score=question.min_score,
+        policy=question.policy,
+        deadline=question.deadline,
+        where=filter_of(question.filters),
+        history=tuple((turn.role, turn.content) for turn in question.history),
+        cancelled=lambda: runtime.current().board.is_cancelled(question.id),
     )
-    return _report(request.collection, outcome).to_dict()
+    return answer_of(question, outcome, queued=started - question.asked_at).to_dict()
+
+
+def _ingested(task: Any, request: IngestRequest) -> dict[str, Any]:
+    _require_room()
+    flag, database = CANCEL_PREFIX + task.request.id, runtime.current().store.database
+    # The run that died with its process, and comes back with this one, still has the collection's lease for a while.
+    wait = 2 * LEASE_SECONDS if _is_redelivered(task) else 0.0
+    try:
+        outcome = runtime.current().ingests.ingest(
+            Path(request.folder),
+            collection=request.collection,
+            progress=_ProgressTeller(task),
+            stop=lambda: stopping.is_told() or database.exists(flag),
+            wait=wait,
+        )
+    except IngestStopped as error:
+        if stopping.is_told():
+            _put_back(task)
+        raise Cancelled(str(error)) from None
+    return report_of(request.collection, outcome).to_dict()
+
+
+def _put_back(task: Any) -> NoReturn:
+    """Leave the task in its queue, as if it had not been started; what is stored by now is not read again."""
+    task.backend.forget(task.request.id)
+    raise Reject("the worker stops", requeue=True)
+
+
+def _ingested_tonight(task: Any, request: IngestRequest) -> dict[str, Any]:
+    """Ingest unless another task does or did for this night; where this one fails, the next hour's may try."""
+    journal, config = runtime.current().journal, runtime.current().config
+    night = due_night(datetime.now(config.time_zone), config.nightly_at)
+    if not journal.claim_night(request.collection, night, task.request.id):
+        done = f"the night of {night} is done, or is being done"
+        return IngestReport(collection=request.collection, warnings=(done,)).to_dict()
+    try:
+        return _ingested(task, request)
+    except (WorkerError, RagError):
+        journal.give_night_back(request.collection, night)
+        raise
+
+
+def _require_room() -> None:
+    require_room(runtime.current().journal.memory(), mark=runtime.current().config.redis_mark)
+
+
+@_task(UPLOAD_TASK)
+def upload(self: Any, message: Mapping[str, Any]) -> Any:
+    """Store one document whose bytes wait in Redis."""
+    with _told_as_failure():
+        request = UploadRequest.from_dict(message)
+        return _once(self, lambda: _reported(request, _uploaded), deadline=request.deadline)
+
+
+def _uploaded(request: UploadRequest) -> IngestOutcome:
+    _require_room()
+    singles, claims = runtime.current().singles, runtime.current().claims
+    if singles.is_stored(request.name, request.sha256, request.tags, collection=request.collection):
+        claims.forget(request.id)
+        return IngestOutcome(unchanged=1)
+    with claims.claimed(request.id, name=request.name, size=request.size, sha256=request.sha256) as path:
+        return singles.upload(
+            path,
+            name=request.name,
+            content_hash=request.sha256,
+            collection=request.collection,
+            tags=request.tags,
+        )
+
+
+@_task(DELETE_TASK)
+def delete(self: Any, message: Mapping[str, Any]) -> Any:
+    """Take one document out of every answer."""
+    with _told_as_failure():
+        request = DeleteRequest.from_dict(message)
+        return _once(self, lambda: _reported(request, _deleted), deadline=request.deadline)
+
+
+def _deleted(request: DeleteRequest) -> IngestOutcome:
+    return runtime.current().singles.delete(request.name, collection=request.collection)
+
+
+def _reported(request: R, work: Callable[[R], IngestOutcome]) -> dict[str, Any]:
+    return report_of(request.collection, work(request)).to_dict()
+
+
+@_task(DOCUMENTS_TASK)
+def documents(self: Any, message: Mapping[str, Any]) -> dict[str, Any]:
+    """List what is stored in a collection."""
+    with _told_as_failure():
+        collection, store = DocumentsRequest.from_dict(message).collection, runtime.current().store
+        store.generation(collection)  # an unknown one is an error, not an empty list
+        facts, stored = store.facts(collection), store.documents(collection)
+        return DocumentList(
+            collection=collection,
+            folder=facts.folder,
+            ingested_at=facts.ingested_at,
+            warning=facts.warning,
+            documents=tuple(document_of(info) for _, info in sorted(stored.items())),
+        ).to_dict()
 
 
 class _ProgressTeller:
-    """Passes progress on to whoever waits (result key) and to operators (event), a few times a second."""
+    """Passes progress on to whoever waits (result key) and to operators (event), a few times a second.
+
+    It is called between documents: the place to end where Redis is nearly full.
+    """
 
     def __init__(self, task: Any) -> None:
         self._task = task
@@ -103,9 +266,12 @@ class _ProgressTeller:
         if now - self._told_at < _PROGRESS_SECONDS and progress.done < progress.total:
             return
         self._told_at = now
+        _require_room()
         told = Progress(**asdict(progress))
         self._task.update_state(state=PROGRESS_STATE, meta=told.to_dict())
-        self._task.send_event(PROGRESS_EVENT, done=told.done, total=told.total)
+        # Flower shows an event's `result` while the task runs.
+        words = f"{told.done} of {told.total} documents"
+        self._task.send_event(PROGRESS_EVENT, done=told.done, total=told.total, result=words)
 
 
 @contextmanager
@@ -113,6 +279,8 @@ def _told_as_failure() -> Iterator[None]:
     """Tell every error as TaskFailure; an unforeseen one by type and place alone: its words may be a client's."""
     try:
         yield
+    except (TaskFailure, Reject):
+        raise
     except (WorkerError, RagError) as error:
         raise TaskFailure(type(error).__name__, str(error), error.retryable) from None
     except Exception as error:  # noqa: BLE001 - nothing may leave this room untranslated
@@ -120,77 +288,3 @@ def _told_as_failure() -> Iterator[None]:
         _log.error("unforeseen %s\n%s", type(error).__name__, place)
         reason = f"unforeseen {type(error).__name__}; the worker's log says where"
         raise TaskFailure("InternalError", reason, False) from None
-
-
-# --- records to contract ---------------------------------------------------------------------------
-
-
-def _answer(question: Question, outcome: Outcome, *, queued: float) -> Answer:
-    verdict = outcome.verdict
-    return Answer(
-        question_id=question.id,
-        text=verdict.text,
-        sources=tuple(_source(source, outcome.passages) for source in verdict.sources),
-        sources_line=verdict.sources_line,
-        abstained=verdict.abstained,
-        reason=outcome.reason,
-        connector=question.connector,
-        model=outcome.model,
-        policy=verdict.policy,
-        timings={"queue": max(0.0, queued), **outcome.timings},
-        usage=outcome.usage,
-        audit=_audit(outcome),
-    )
-
-
-def _audit(outcome: Outcome) -> Audit:
-    verdict = outcome.verdict
-    return Audit(
-        cited=verdict.cited,
-        kept=tuple(source.name for source in verdict.sources),
-        dropped=tuple(Dropped(**asdict(dropped)) for dropped in verdict.dropped),
-        shown=tuple(
-            Shown(name=passage.name, score=passage.score, page=passage.page, heading=passage.heading)
-            for passage in outcome.passages
-        ),
-        verified_by_check=tuple(_source(source, outcome.passages) for source in verdict.verified_by_check),
-        citations_reported=verdict.citations_reported,
-        truncated=verdict.truncated,
-        flags=verdict.flags,
-        sentences=tuple(
-            Sentence(start=s.start, end=s.end, state=s.state, support=s.support, flags=s.flags)
-            for s in verdict.sentences
-        ),
-        figures=tuple(Figure(string=f.string, state=f.state, reason=f.reason) for f in verdict.figures),
-    )
-
-
-def _source(source: CitedSource, passages: tuple[Passage, ...]) -> Source:
-    """Move the quote's offsets from the passage to the document."""
-    passage = passages[source.passage]
-    found = source.start is not None and source.end is not None
-    return Source(
-        name=source.name,
-        page=passage.page,
-        heading=passage.heading,
-        location=passage.location,
-        quote=source.quote,
-        start=passage.start + (source.start or 0) if found else None,
-        end=passage.start + (source.end or 0) if found else None,
-        score=passage.score,
-        also_in=passage.also_in,
-    )
-
-
-def _report(collection: str, outcome: IngestOutcome) -> IngestReport:
-    return IngestReport(
-        collection=collection,
-        added=outcome.added,
-        changed=outcome.changed,
-        removed=outcome.removed,
-        unchanged=outcome.unchanged,
-        refused=tuple(Refusal(**asdict(refused)) for refused in outcome.refused),
-        chunks=outcome.chunks,
-        seconds=outcome.seconds,
-        warnings=outcome.warnings,
-    )

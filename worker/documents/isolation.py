@@ -152,10 +152,31 @@ def _close(pipe: IO[bytes]) -> None:
         pipe.close()
 
 
-_shared = IsolatedReader()
+class _Readers:
+    """As many warm children as files are read at a time."""
+
+    def __init__(self) -> None:
+        self._idle: list[IsolatedReader] = []
+
+    def read(self, path: Path, limits: Limits | None) -> Document:
+        try:
+            reader = self._idle.pop()
+        except IndexError:
+            reader = IsolatedReader()
+        try:
+            return reader.read(path, limits=limits)
+        finally:
+            self._idle.append(reader)
+
+    def after_fork(self) -> None:
+        for reader in self._idle:
+            reader.after_fork()
+
+
+_shared = _Readers()
 os.register_at_fork(after_in_child=_shared.after_fork)
 
 
 def read_isolated(path: Path, *, limits: Limits | None = None) -> Document:
-    """Return the file's document, read by this process's shared child; see `IsolatedReader.read`."""
-    return _shared.read(path, limits=limits)
+    """Return the file's document, read by one of this process's shared children; see `IsolatedReader.read`."""
+    return _shared.read(path, limits)

@@ -1,0 +1,77 @@
+"""A worker that takes no task while tasks wait is not alive; one that is idle, busy or without Redis is."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from worker.capacity import require_noeviction, require_room
+from worker.errors import RedisNearlyFull, SettingError
+from worker.journal import Journal, Memory
+from worker.liveness import Consumption, Watch, is_alive, is_ready, node_file
+
+WEDGED = Consumption(started=3, active=0, waiting=5)
+
+
+def complaint_after(*seen: Consumption) -> str:
+    watch = Watch(patience=0.05)
+    said = ""
+    for moment in seen:
+        said = watch.complaint(moment)
+        time.sleep(0.06)
+    return said
+
+
+def test_C8_tasks_wait_and_none_is_started():
+    assert complaint_after(WEDGED, WEDGED) == "5 tasks wait, none runs and none was started for 0.05 seconds"
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        Consumption(started=3, active=0, waiting=0),
+        Consumption(started=3, active=1, waiting=5),
+        Consumption(started=4, active=0, waiting=5),
+    ],
+)
+def test_an_idle_a_busy_and_a_starting_worker_are_well(last):
+    assert complaint_after(WEDGED, last) == ""
+
+
+def test_C7_a_task_far_beyond_its_deadline_will_not_end():
+    assert complaint_after(Consumption(started=1, active=1, waiting=0, overdue=500)).startswith(
+        "a task is 500 seconds"
+    )
+    assert complaint_after(Consumption(started=1, active=1, waiting=0, overdue=20)) == ""
+
+
+def test_the_file_of_a_worker_that_stopped_touching_it_is_stale(tmp_path: Path):
+    assert not is_alive(tmp_path, "answer")
+    file = node_file(tmp_path, "alive", "answer@spark")
+    file.touch()
+    assert is_alive(tmp_path, "answer")
+    os.utime(file, (time.time() - 120, time.time() - 120))
+    assert not is_alive(tmp_path, "answer")
+    assert not is_ready(tmp_path, "answer")
+
+
+def test_A6_an_ingest_is_refused_above_the_mark_with_the_numbers():
+    require_room(Memory(used=79, limit=100, eviction="noeviction"), mark=0.8)
+    require_room(Memory(used=79, limit=0, eviction="noeviction"), mark=0.8)
+    with pytest.raises(RedisNearlyFull, match="holds 900 of 1000 MB, above 80%"):
+        require_room(Memory(used=900 << 20, limit=1000 << 20, eviction="noeviction"), mark=0.8)
+
+
+def test_a_redis_that_evicts_is_refused_with_the_command_that_mends_it():
+    require_noeviction(Memory(used=1, limit=2, eviction="noeviction"))
+    with pytest.raises(SettingError, match="CONFIG SET maxmemory-policy noeviction"):
+        require_noeviction(Memory(used=1, limit=2, eviction="allkeys-lru"))
+
+
+def test_memory_is_what_redis_says_and_the_machine_is_the_limit_where_redis_has_none(redis_url):
+    memory = Journal(redis_url).memory()
+    assert memory.eviction == "noeviction"
+    assert 0 < memory.used < memory.limit

@@ -1,0 +1,86 @@
+"""A running worker in, its signs of life out, every few seconds: it holds its tasks, and says whether it is well.
+
+A thread of its own, because the worker's event loop stands still while Redis is frozen, and ends before the last
+tasks do when the worker stops.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from celery.worker import state
+
+from worker.errors import StoreError
+from worker.journal import Journal
+from worker.liveness import Consumption, Watch
+
+_log = logging.getLogger(__name__)
+
+
+class Pulse:
+    """Beats every `beat` seconds until the process ends; `ready` says whether the worker can do what it is for."""
+
+    def __init__(
+        self,
+        *,
+        beat: float,
+        journal: Journal,
+        queues: Sequence[str],
+        alive: Path,
+        ready_file: Path,
+        ready: Callable[[], bool],
+        watch: Watch | None = None,
+    ) -> None:
+        self._seconds = beat
+        self._journal = journal
+        self._queues = queues
+        self._alive = alive
+        self._ready_file = ready_file
+        self._ready = ready
+        self._watch = watch or Watch()
+
+    def start(self) -> None:
+        """Beat once, then go on in two threads: asking a model after itself must not hold up the heart."""
+        self._alive.touch()
+        for task in (self._beat, self._note_readiness):
+            threading.Thread(target=self._repeat, args=(task,), name=task.__name__, daemon=True).start()
+
+    def _repeat(self, task: Callable[[], None]) -> None:
+        while True:
+            try:
+                task()
+            except StoreError as error:
+                _log.warning("heartbeat: %s", error)
+            except Exception as error:  # noqa: BLE001 - without a heartbeat, others take over what runs here
+                _log.exception("heartbeat: unforeseen %s", type(error).__name__)
+            time.sleep(self._seconds)
+
+    def _beat(self) -> None:
+        running = tuple(state.requests.values())
+        self._journal.hold(request.message.delivery_tag for request in running)
+        complaint = "" if state.should_stop is not None else self._watch.complaint(self._seen(running))
+        if complaint:
+            _log.critical("this worker is wedged and ends, to be started again: %s", complaint)
+            os._exit(1)
+        self._alive.touch()
+
+    def _seen(self, running: Sequence[Any]) -> Consumption:
+        deadlines = [request.expires.timestamp() for request in running if request.expires]
+        return Consumption(
+            started=state.all_total_count[0],
+            active=len(state.active_requests),
+            waiting=sum(self._journal.waiting(queue) for queue in self._queues),
+            overdue=max((time.time() - deadline for deadline in deadlines), default=0.0),
+        )
+
+    def _note_readiness(self) -> None:
+        if self._ready():
+            self._ready_file.write_text(str(os.getpid()))
+        else:
+            self._ready_file.unlink(missing_ok=True)
