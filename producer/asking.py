@@ -15,6 +15,11 @@ from producer.scope import Filters, Turn, history_of
 
 CONNECTORS = ("local", "claude")
 POLICIES = ("strict", "flag")
+REFUSALS = {
+    "no_evidence": "no document of the collection is near enough to the question; the model was not asked",
+    "model_abstained": "the model found no answer in the documents that are nearest to the question",
+    "nothing_supported": "what the model wrote is not carried by the documents that it was shown",
+}
 
 _MAX_QUESTION = 8_000
 _REPLY_TO = re.compile(r"(stream:[\w.:-]{1,200}|task:[\w.]{1,200}@[\w.-]{1,200})")
@@ -93,7 +98,10 @@ class Dropped(Message):
 
     string: str
     reason: str
+    """A word that stays the same from version to version."""
     position: int = 0
+    explanation: str = ""
+    """The reason as a person reads it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +162,7 @@ class Answer(Message):
     abstained: bool = False
     """There is no answer in the documents; `text` says so, and nothing is listed."""
     reason: str = ""
-    """Why there is no answer: `no_evidence`, `model_abstained`, `nothing_supported`; "" otherwise."""
+    """Why there is no answer: a key of `REFUSALS`; "" where there is one."""
     connector: str = ""
     model: str = ""
     policy: str = "strict"
@@ -162,6 +170,11 @@ class Answer(Message):
     """Seconds spent in each stage: queue, retrieve, generate, check."""
     usage: Mapping[str, int] = field(default_factory=dict)
     audit: Audit = field(default_factory=Audit, metadata={"of": Audit})
+
+    @property
+    def explanation(self) -> str:
+        """Why there is no answer, as a person reads it; "" where there is one."""
+        return REFUSALS.get(self.reason, self.reason)
 
     def to_markdown(self) -> str:
         """Return the answer and its sources as Markdown.

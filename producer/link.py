@@ -172,7 +172,9 @@ class Link:
             try:
                 yield
             except (redis.AuthenticationError, NoPermissionError) as error:
-                raise ConfigurationError("Redis refused the user or password in the broker URL (RAG_BROKER_URL)") from error
+                raise ConfigurationError(
+                    "Redis refused the user or password in the broker URL (RAG_BROKER_URL)"
+                ) from error
             except redis.OutOfMemoryError as error:
                 raise BrokerUnavailable("Redis is full: it takes nothing more") from error
             except (redis.RedisError, OSError, TimeoutError) as error:

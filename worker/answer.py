@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from worker.citations import enforce_citations
 from worker.connectors import Connector
+from worker.conversation import Turns, in_context
 from worker.drafts import Trace
-from worker.errors import DeadlineExceeded, ModelRefused
+from worker.errors import Cancelled, DeadlineExceeded, ModelRefused
 from worker.evidence import QuestionEmbedder, Searcher, gather
+from worker.filters import Filter
 from worker.prompt import NO_ANSWER, Prompt
 from worker.records import Draft, Outcome, Passage, Verdict
 from worker.stopwatch import Stopwatch
@@ -54,13 +56,18 @@ class AnswerFlow:
         top_k: int | None = None,
         min_score: float | None = None,
         policy: str = "strict",
+        where: Filter | None = None,
+        history: Turns = (),
+        cancelled: Callable[[], bool] = lambda: False,
     ) -> Outcome:
         """Answer from the collection's documents, or abstain.
 
-        `deadline` is in Unix seconds. Raises UnknownCollection, StoreUnavailable, DeadlineExceeded, or what the
-        connector raises.
+        `deadline` is in Unix seconds. `where` says which documents may answer; `history` is the conversation so far,
+        oldest turn first; `cancelled` is asked before the model is. Raises UnknownCollection, StoreUnavailable,
+        DeadlineExceeded, Cancelled, or what the connector raises.
         """
         model = self._connector(connector)
+        asked = in_context(question, history)
         watch = Stopwatch()
         with watch.stage("retrieve"):
             passages = gather(
@@ -71,14 +78,18 @@ class AnswerFlow:
                 k=top_k or self._top_k,
                 max_tokens=self._evidence_tokens,
                 min_score=self._min_score if min_score is None else min_score,
+                where=where,
+                history=history,
             )
         if not passages:
             return Outcome(_no_evidence(policy), reason="no_evidence", timings=watch.seconds)
         _require_time(deadline)
+        if cancelled():
+            raise Cancelled("the question was cancelled before the model was asked")
         with watch.stage("generate"):
-            draft = self._draft(Prompt(question, passages), model, deadline, id)
+            draft = self._draft(Prompt(asked, passages), model, deadline, id)
         with watch.stage("check"):
-            verdict = _check(draft, passages, question, policy)
+            verdict = _check(draft, passages, asked, policy)
         return Outcome(verdict, passages, _reason(verdict), draft.model, draft.usage, watch.seconds)
 
     def _connector(self, name: str) -> Connector:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from worker.index import Index
     from worker.ingest import IngestFlow
     from worker.journal import Journal
+    from worker.noticeboard import Noticeboard
     from worker.single import SingleFlow
     from worker.store import Store
     from worker.stored import Generation
@@ -60,6 +61,14 @@ class Runtime:
             query_prompt=self.config.embed_query_prompt,
             passage_prompt=self.config.embed_passage_prompt,
         )
+
+    @cached_property
+    def board(self) -> Noticeboard:
+        """What is told to apps beside results."""
+        from worker.database import Database
+        from worker.noticeboard import Noticeboard
+
+        return Noticeboard(Database.connect(self.config.broker_url))
 
     @cached_property
     def index(self) -> Index:
@@ -145,6 +154,17 @@ class Runtime:
         """Say whether a question would find every collection resident and a model that answers; takes seconds."""
         self.index.load_all()
         return any(_reachable(connector) for connector in self.connectors.values())
+
+    def faults(self, *, answering: bool) -> list[str]:
+        """Return what an operator should mend, as sentences with the remedy; may take seconds."""
+        from worker.faults import full_disk, unreachable_models, unreadable_collections
+
+        found = full_disk(self.config.data_dir)
+        if answering:
+            found += unreachable_models(self.connectors) + unreadable_collections(
+                self.store, self.embedder.fingerprint
+            )
+        return found
 
     def _connectors(self) -> dict[str, Connector]:
         """Claude is there only where a key is: a question that chooses it elsewhere is refused, not rerouted."""

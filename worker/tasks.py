@@ -24,11 +24,13 @@ from producer.contract import (
     DocumentState,
     Dropped,
     Figure,
+    Filters,
     IngestReport,
     IngestRequest,
     Progress,
     Question,
     Refusal,
+    Reply,
     Sentence,
     Shown,
     Source,
@@ -38,6 +40,8 @@ from producer.errors import RagError
 from producer.names import (
     ANSWER_TASK,
     CANCEL_PREFIX,
+    CANCELLED_ERROR,
+    DEADLINE_ERROR,
     DELETE_TASK,
     DOCUMENTS_TASK,
     INGEST_TASK,
@@ -48,8 +52,10 @@ from producer.names import (
 )
 from worker import runtime, stopping
 from worker.capacity import require_room
+from worker.citations import REASONS
 from worker.delivery import SingleFlight, run_capped
 from worker.errors import Cancelled, DeadlineExceeded, IngestStopped, WorkerError
+from worker.filters import Filter
 from worker.nights import due_night
 from worker.records import CitedSource, IngestOutcome, IngestProgress, Outcome, Passage
 from worker.stored import DocumentInfo
@@ -57,6 +63,8 @@ from worker.stored import DocumentInfo
 _log = logging.getLogger(__name__)
 # Progress is looked at by people: more often than this is only work for Redis.
 _PROGRESS_SECONDS = 0.5
+# What an app is told of a question that ended so; everything else has failed.
+_ENDS = {DEADLINE_ERROR: "expired", CANCELLED_ERROR: "cancelled"}
 
 
 _flights = SingleFlight()
@@ -74,10 +82,24 @@ def _task(name: str) -> Callable[[Callable[..., Any]], Any]:
 
 @_task(ANSWER_TASK)
 def answer(self: Any, message: Mapping[str, Any]) -> Any:
-    """Answer one question."""
-    with _told_as_failure():
-        question = Question.from_dict(message)
-        return _once(self, lambda: _answered(question), deadline=question.deadline)
+    """Answer one question; whoever it names for a reply is told before the task ends, so that none is lost."""
+    try:
+        with _told_as_failure():
+            question = Question.from_dict(message)
+            ended = _once(self, lambda: _answered(question), deadline=question.deadline)
+    except TaskFailure as failure:
+        error, reason, retryable = failure.args
+        _reply(message, _ENDS.get(error, "failed"), error=error, reason=reason, retryable=retryable)
+        raise
+    _reply(message, "succeeded", answer=Answer.from_dict(ended))
+    return ended
+
+
+def _reply(message: Mapping[str, Any], state: str, **end: Any) -> None:
+    to = message.get("reply_to", "")
+    if to:
+        reply = Reply(question_id=message["id"], state=state, **end)
+        runtime.current().board.deliver(to, message["id"], reply.to_dict())
 
 
 @_task(INGEST_TASK)
@@ -117,6 +139,8 @@ def _answered(question: Question) -> dict[str, Any]:
     started = time.time()
     if started > question.deadline:
         raise DeadlineExceeded("the question's deadline passed while it waited")
+    if runtime.current().board.is_cancelled(question.id):
+        raise Cancelled("the question was cancelled while it waited")
     outcome = runtime.current().answers.answer(
         question.text,
         id=question.id,
@@ -126,6 +150,9 @@ def _answered(question: Question) -> dict[str, Any]:
         min_score=question.min_score,
         policy=question.policy,
         deadline=question.deadline,
+        where=_filter(question.filters),
+        history=tuple((turn.role, turn.content) for turn in question.history),
+        cancelled=lambda: runtime.current().board.is_cancelled(question.id),
     )
     return _answer(question, outcome, queued=started - question.asked_at).to_dict()
 
@@ -267,7 +294,23 @@ def _told_as_failure() -> Iterator[None]:
         raise TaskFailure("InternalError", reason, False) from None
 
 
-# --- records to contract ---------------------------------------------------------------------------
+# --- contract to records, and back ------------------------------------------------------------------
+
+
+def _filter(filters: Filters | None) -> Filter | None:
+    if filters is None:
+        return None
+    return Filter(
+        patterns=filters.names,
+        folder=filters.folder,
+        modified_from_ns=_nanoseconds(filters.modified_from),
+        modified_until_ns=_nanoseconds(filters.modified_until),
+        tags=frozenset(filters.tags),
+    )
+
+
+def _nanoseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1e9)
 
 
 def _answer(question: Question, outcome: Outcome, *, queued: float) -> Answer:
@@ -293,7 +336,9 @@ def _audit(outcome: Outcome) -> Audit:
     return Audit(
         cited=verdict.cited,
         kept=tuple(source.name for source in verdict.sources),
-        dropped=tuple(Dropped(**asdict(dropped)) for dropped in verdict.dropped),
+        dropped=tuple(
+            Dropped(**asdict(dropped), explanation=REASONS.get(dropped.reason, "")) for dropped in verdict.dropped
+        ),
         shown=tuple(
             Shown(name=passage.name, score=passage.score, page=passage.page, heading=passage.heading)
             for passage in outcome.passages

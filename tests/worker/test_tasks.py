@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
+from datetime import date
 
 import pytest
 
-from producer.contract import Answer, Question
+from producer.contract import Answer, Filters, Question
 from producer.errors import InvalidRequest
-from producer.names import DEADLINE_ERROR, FAILURE_TYPE
+from producer.names import CANCELLED_ERROR, DEADLINE_ERROR, FAILURE_TYPE
 from worker.citations import enforce_citations
-from worker.errors import DeadlineExceeded, ModelUnavailable, WorkerError
+from worker.errors import Cancelled, DeadlineExceeded, ModelUnavailable, WorkerError
+from worker.filters import Filter
 from worker.records import Outcome, Passage
-from worker.tasks import TaskFailure, _answer, _told_as_failure
+from worker.tasks import TaskFailure, _answer, _filter, _told_as_failure
 
 CANARY = "Avery Canary's account"
 
@@ -27,6 +29,7 @@ def told(error: BaseException) -> tuple[str, str, bool]:
 def test_the_names_that_both_halves_rely_on_are_the_classes_own():
     assert TaskFailure.__name__ == FAILURE_TYPE
     assert DeadlineExceeded.__name__ == DEADLINE_ERROR
+    assert Cancelled.__name__ == CANCELLED_ERROR
 
 
 def test_a_foreseen_error_keeps_its_type_its_words_and_whether_to_try_again():
@@ -84,3 +87,23 @@ def test_an_answer_with_its_whole_audit_survives_the_wire():
     assert answer.audit.figures
     assert answer.audit.sentences
     assert Answer.from_dict(json.loads(json.dumps(answer.to_dict()))) == answer
+
+
+def test_the_conditions_of_a_question_become_the_indexs_filter():
+    filters = Filters(names="a*", folder="taxes", modified_from=1.5, modified_until=date(1970, 1, 2), tags=["x"])
+    expected = Filter(
+        patterns=("a*",),
+        folder="taxes",
+        modified_from_ns=1_500_000_000,
+        modified_until_ns=86_400 * 10**9,
+        tags=frozenset({"x"}),
+    )
+    assert _filter(filters) == expected
+    assert _filter(None) is None
+
+
+def test_a_source_that_was_thrown_out_comes_with_its_reason_in_words():
+    passage = Passage(name="auto.pdf", text="The collision deductible is $500.", score=0.7)
+    verdict = enforce_citations("The collision deductible is $500.\nSources: auto.pdf, invented.txt", [passage])
+    answer = _answer(Question(text="What?", collection="c"), Outcome(verdict, (passage,)), queued=0.2)
+    assert all(" " in dropped.explanation for dropped in answer.audit.dropped)
