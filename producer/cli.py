@@ -1,6 +1,7 @@
-"""The `rag` command: ask, ingest and status from a shell.
+"""The `rag` command: ask, ingest, list, delete and look after things from a shell.
 
-Exit codes: 0 answered, 1 failed, 2 wrong usage, 3 the documents hold no answer.
+Exit codes: 0 answered or done, 1 failed, 2 wrong usage, 3 the documents hold no answer, 4 some answers are not as
+expected, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -13,64 +14,129 @@ from typing import Annotated, Any, NoReturn
 try:
     import typer
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import track
     from rich.text import Text
 except ImportError:
     sys.exit("The `rag` command needs two more packages: pip install 'rag-kit[cli]'")
 
-from producer.client import RagClient, Ticket
-from producer.contract import Answer, IngestReport
-from producer.errors import AnswerTimeout, ConfigurationError, InvalidRequest, RagError
+from dataclasses import asdict
 
-_FAILED, _USAGE, _NO_ANSWER = 1, 2, 3
-# A folder may hold thousands of files of one refused kind.
-_NAMES_SHOWN = 5
-_POLL_SECONDS = 0.5
+from producer.checkup import examine, is_well, unreachable
+from producer.client import RagClient, Ticket
+from producer.contract import Filters, IngestReport
+from producer.errors import BrokerUnavailable, ConfigurationError, InvalidRequest, RagError
+from producer.evaluation import evaluate, read_expectations
+from producer.printing import (
+    follow,
+    print_answer,
+    print_documents,
+    print_findings,
+    print_judgements,
+    print_report,
+)
+
+_FAILED, _USAGE, _NO_ANSWER, _UNEXPECTED, _INTERRUPTED = 1, 2, 3, 4, 130
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="Ask your documents; see what was used.")
-_out = Console(highlight=False)
-_err = Console(stderr=True, highlight=False)
+# Lines are for other programs too: the terminal breaks them, nobody else does.
+_out = Console(highlight=False, soft_wrap=True)
+_err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 Collection = Annotated[str, typer.Option("--collection", "-c", help="the documents' collection")]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+Connector = Annotated[str | None, typer.Option(help="local or claude; the default is local")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="a tag; may be given several times")]
 
 
 @app.command()
 def ask(
     question: Annotated[str, typer.Argument(help="the question, in quotation marks", show_default=False)],
     collection: Collection,
-    connector: Annotated[str, typer.Option(help="local or claude")] = "local",
+    connector: Connector = None,
     policy: Annotated[
-        str, typer.Option(help="strict removes unsupported sentences, flag only marks them")
-    ] = "strict",
+        str | None, typer.Option(help="strict (the default) removes unsupported sentences, flag only marks them")
+    ] = None,
+    document: Annotated[
+        list[str] | None, typer.Option(help="only from documents of this name, * and ? allowed; several times")
+    ] = None,
+    folder: Annotated[str, typer.Option(help="only from documents in this folder of the collection")] = "",
+    tag: Tags = None,
     timeout: Annotated[float, typer.Option(help="seconds to wait")] = 120.0,
     as_json: AsJson = False,
 ) -> None:
     """Ask one question and print the checked answer with the documents that it used."""
-    with _client() as client:
-        ticket = client.ask(question, collection=collection, connector=connector, policy=policy, deadline=timeout)
-        answer = ticket.get(timeout=timeout)
+    filters = Filters(names=tuple(document or ()), folder=folder, tags=tuple(tag or ()))
+    with RagClient() as client:
+        ticket = client.ask(
+            question,
+            collection=collection,
+            connector=connector,
+            policy=policy,
+            filters=None if filters == Filters() else filters,
+            deadline=timeout,
+        )
+        try:
+            answer = ticket.get(timeout=timeout)
+        except KeyboardInterrupt:
+            ticket.cancel()
+            raise
     if as_json:
         _print_json(answer.to_dict())
     else:
-        _print_answer(answer)
+        print_answer(answer, console=_out, notes=_err)
     raise typer.Exit(_NO_ANSWER if answer.abstained else 0)
 
 
 @app.command()
 def ingest(
-    folder: Annotated[str, typer.Argument(help="the folder, as the ingest worker sees it", show_default=False)],
+    path: Annotated[
+        str,
+        typer.Argument(help="a folder, as the ingest worker sees it; or a file, to upload it", show_default=False),
+    ],
+    collection: Collection,
+    tag: Tags = None,
+    wait: Annotated[bool, typer.Option(help="wait for the end and print the report")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Make a folder the content of a collection, or put one file into it."""
+    with RagClient() as client:
+        ticket = _sent(client, path, collection, tag or [])
+        if not wait:
+            _print_json({"id": ticket.id}) if as_json else _out.print(ticket.id)
+            return
+        _err.print(Text(f"id: {ticket.id}", style="dim"))
+        _report(ticket, as_json)
+
+
+def _sent(client: RagClient, path: str, collection: str, tags: list[str]) -> Ticket[IngestReport]:
+    file = Path(path)
+    if file.is_file():
+        return client.ingest_bytes(file.name, file.read_bytes(), collection=collection, tags=tags)
+    if tags:
+        raise InvalidRequest("tags are given to a file, not to a folder")
+    return client.ingest(str(file.absolute()) if path.strip() else "", collection=collection)
+
+
+@app.command()
+def documents(
+    collection: Annotated[str, typer.Argument(help="the documents' collection", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """List what is stored in a collection."""
+    with RagClient() as client:
+        found = client.documents(collection).get()
+    _print_json(found.to_dict()) if as_json else print_documents(found, console=_out)
+
+
+@app.command()
+def delete(
+    name: Annotated[str, typer.Argument(help="the document's name, as `rag documents` lists it", show_default=False)],
     collection: Collection,
     as_json: AsJson = False,
 ) -> None:
-    """Make FOLDER, as the ingest worker sees it, the content of a collection."""
-    with _client() as client:
-        ticket = client.ingest(str(Path(folder).absolute()) if folder.strip() else "", collection=collection)
-        report = follow(ticket, console=_err)
-    if as_json:
-        _print_json({**report.to_dict(), "files": report.files})
-    else:
-        print_report(report, console=_out)
+    """Take one document out of a collection: no answer is made from it any more."""
+    with RagClient() as client:
+        _report(client.delete(name, collection=collection), as_json)
 
 
 @app.command()
@@ -79,93 +145,89 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """Say what is known of a question or an ingest."""
-    with _client() as client:
+    with RagClient() as client:
         known = client.status(id)
+        if as_json:
+            _print_json(known.to_dict())
+            return
+        _out.print(Text(f"{known.kind or 'task'} {known.id}: {known.words}"))
+        if (known.kind, known.state) == ("ingest", "succeeded"):
+            print_report(client.ticket(id, IngestReport).get(), console=_out)
+
+
+@app.command()
+def cancel(
+    id: Annotated[str, typer.Argument(help="the id of a question or an ingest", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Say that nobody wants a question's answer, or the rest of an ingest, any more."""
+    with RagClient() as client:
+        ticket = client.ticket(id)
+        ticket.cancel()
+        known = ticket.status
+    _print_json(known.to_dict()) if as_json else _out.print(Text(f"{known.kind or 'task'} {id}: {known.words}"))
+
+
+@app.command()
+def check(as_json: AsJson = False) -> None:
+    """Say in plain words whether questions can be answered, what is wrong and what to do."""
+    try:
+        with RagClient() as client:
+            findings = examine(client.survey())
+    except BrokerUnavailable as error:
+        findings = unreachable(str(error))
     if as_json:
-        _print_json(known.to_dict())
-        return
-    error = f": {known.error}: {known.reason}" if known.error else ""
-    _out.print(Text(f"{known.kind or 'task'} {known.id}: {known.state}{error}"))
+        _print_json({"well": is_well(findings), "findings": [asdict(finding) for finding in findings]})
+    else:
+        print_findings(findings, console=_out)
+    raise typer.Exit(0 if is_well(findings) else _FAILED)
 
 
-def follow(ticket: Ticket[IngestReport], *, console: Console) -> IngestReport:
-    """Show a running ingest's progress until it ends; raises what `Ticket.get` raises."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[told]}"))
-    with Progress(*columns, TimeElapsedColumn(), console=console) as bar:
-        line = bar.add_task("waiting for the ingest worker", total=None, told="")
-        while True:
-            known = ticket.status
-            if known.progress:
-                told = known.progress
-                words = f"{told.chunks} chunks, {told.chunks_per_second:.1f}/s, {told.failures} refused"
-                bar.update(line, description="ingesting", total=told.total, completed=told.done, told=words)
-            try:
-                report = ticket.get(timeout=_POLL_SECONDS)
-            except AnswerTimeout:
-                continue
-            bar.update(line, description="ingested", total=report.files, completed=report.files)
-            return report
+@app.command("eval")
+def evaluate_answers(
+    file: Annotated[Path, typer.Argument(help="JSON lines or CSV: question, documents, contains, abstains")],
+    collection: Collection,
+    connector: Connector = None,
+    timeout: Annotated[float, typer.Option(help="seconds that each question may take")] = 120.0,
+    as_json: AsJson = False,
+) -> None:
+    """Ask the questions of FILE and compare the answers with what it says that they should hold."""
+    expectations = read_expectations(file)
+    with RagClient() as client:
+        judged = evaluate(client, expectations, collection=collection, deadline=timeout, connector=connector)
+        judgements = list(track(judged, "asking", total=len(expectations), console=_err))
+    good = sum(judgement.is_as_expected for judgement in judgements)
+    if as_json:
+        _print_json({"as_expected": good, "questions": [asdict(judgement) for judgement in judgements]})
+    else:
+        print_judgements(judgements, console=_out)
+    raise typer.Exit(0 if good == len(judgements) else _UNEXPECTED)
 
 
-def print_report(report: IngestReport, *, console: Console) -> None:
-    """Print an ingest's counts, and each refused file with its reason."""
-    rate = f", {report.chunks / report.seconds:.1f} chunks/s" if report.seconds else ""
-    console.print(
-        f"{report.collection}: {report.added} added, {report.changed} changed, {report.removed} removed, "
-        f"{report.renamed} renamed, {report.unchanged} unchanged, {len(report.refused)} not indexed; "
-        f"{report.chunks} chunks in {report.seconds:.1f} s{rate}"
-    )
-    for why, names in _refused_by_reason(report).items():
-        shown = ", ".join(names[:_NAMES_SHOWN]) + (
-            f" and {len(names) - _NAMES_SHOWN} more" if names[_NAMES_SHOWN:] else ""
-        )
-        console.print(Text(f"  {why}: {shown}"))
-    for warning in report.warnings:
-        console.print(Text(f"  warning: {warning}", style="yellow"))
-
-
-def _refused_by_reason(report: IngestReport) -> dict[str, list[str]]:
-    """The names of refused files under their state and reason, the most frequent reason first."""
-    grouped: dict[str, list[str]] = {}
-    for refused in report.refused:
-        grouped.setdefault(f"{refused.state}, {refused.reason}", []).append(refused.name)
-    return dict(sorted(grouped.items(), key=lambda group: -len(group[1])))
-
-
-def _print_answer(answer: Answer) -> None:
-    _out.print(Text(answer.text))
-    if answer.sources_line:
-        _out.print(Text(answer.sources_line, style="bold"))
-    for source in answer.sources:
-        if source.quote:
-            page = f", page {source.page}" if source.page else ""
-            _out.print(Text(f'  {source.name}{page}: "{source.quote}"', style="dim"))
-    if not (answer.sources or answer.abstained):
-        _err.print(Text("  (no source: no shown document was credited for this)", style="yellow"))
-    if answer.audit.truncated:
-        _err.print(Text("  (cut off: the model reached its token limit)", style="yellow"))
-    for dropped in answer.audit.dropped:
-        _err.print(Text(f"  thrown out: {dropped.string} ({dropped.reason})", style="dim"))
+def _report(ticket: Ticket[IngestReport], as_json: bool) -> None:
+    report = follow(ticket, console=_err)
+    _print_json({**report.to_dict(), "files": report.files}) if as_json else print_report(report, console=_out)
 
 
 def _print_json(value: dict[str, Any]) -> None:
-    _out.print(json.dumps(value, ensure_ascii=False, indent=2), soft_wrap=True, markup=False)
-
-
-def _client() -> RagClient:
-    return RagClient()
+    _out.print(json.dumps(value, ensure_ascii=False, indent=2), markup=False)
 
 
 def _fail(error: RagError) -> NoReturn:
+    """Tell an error in one readable line, and as JSON where JSON was asked for."""
     usage = isinstance(error, InvalidRequest | ConfigurationError)
     again = " (the same call may succeed later)" if error.retryable else ""
+    if "--json" in sys.argv:
+        _print_json({"error": type(error).__name__, "message": str(error), "retryable": error.retryable})
     _err.print(Text(f"{type(error).__name__}: {error}{again}", style="red"))
     sys.exit(_USAGE if usage else _FAILED)
 
 
 def main() -> None:
-    """Run the command; every error is one readable line."""
+    """Run the command."""
     try:
         app()
     except RagError as error:
         _fail(error)
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)

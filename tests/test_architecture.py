@@ -50,7 +50,7 @@ FENCES = {
     "tenacity": {"worker.connectors.calls"},
     "anthropic": {"worker.connectors.claude"},
     "typer": {"producer.cli", "worker.admin"},
-    "rich": {"producer.cli", "worker.admin", "worker.demo"},
+    "rich": {"producer.cli", "producer.printing", "worker.admin", "worker.demo"},
     "prometheus_client": {"worker.metrics"},
     "opentelemetry": {"worker.spans"},
     "xllamacpp": {"worker.model_server"},
@@ -80,7 +80,11 @@ ARROWS = {
     producer.aio: producer.config producer.contract producer.envelope producer.errors producer.link producer.names
     producer.background:
     producer.client: producer.aio producer.background producer.contract producer.errors producer.names
-    producer.cli: producer.client producer.contract producer.errors
+    producer.checkup: producer.names
+    producer.evaluation: producer.client producer.contract producer.errors
+    producer.printing: producer.checkup producer.client producer.contract producer.errors producer.evaluation
+    producer.cli: producer.checkup producer.client producer.contract producer.errors producer.evaluation \
+        producer.printing
     worker:
     worker.errors:
     worker.records:
@@ -108,7 +112,11 @@ ARROWS = {
     worker.resident: worker.devices worker.filters worker.lexical worker.records worker.search_kernel worker.stored
     worker.index: worker.coalescing worker.devices worker.errors worker.filters worker.fusion worker.records \
         worker.resident worker.store worker.stored
-    worker.evidence: worker.records
+    worker.conversation:
+    worker.evidence: worker.conversation worker.filters worker.records
+    worker.noticeboard: producer.envelope producer.names worker.database worker.errors
+    worker.presence: producer.names worker.errors worker.noticeboard
+    worker.faults: worker.connectors worker.errors worker.store
     worker.prompt: worker.records
     worker.connectors: worker.citations worker.errors worker.prompt worker.records
     worker.citations: worker.records
@@ -124,18 +132,19 @@ ARROWS = {
     worker.repair: worker.records
     worker.attempts: worker.citations worker.connectors worker.drafts worker.errors worker.prompt worker.records \
         worker.repair worker.stopwatch worker.unfinished
-    worker.answer: worker.attempts worker.connectors worker.drafts worker.errors worker.evidence worker.prompt \
-        worker.records worker.stopwatch
+    worker.answer: worker.attempts worker.connectors worker.conversation worker.drafts worker.errors \
+        worker.evidence worker.filters worker.prompt worker.records worker.stopwatch
     worker.journal: worker.errors
     worker.capacity: worker.errors worker.journal
     worker.delivery: worker.errors worker.journal
     worker.nights:
     worker.stopping:
     worker.runtime: worker.answer worker.claims worker.config worker.connectors worker.drafts worker.embedding \
-        worker.errors worker.index worker.ingest worker.journal worker.single worker.store worker.stored \
-        worker.verification
+        worker.database worker.errors worker.faults worker.index worker.ingest worker.journal worker.noticeboard \
+        worker.single worker.store worker.stored worker.verification
+    worker.translation: producer.contract worker.citations worker.filters worker.records worker.stored
     worker.tasks: producer.contract producer.errors producer.names worker.capacity worker.delivery worker.errors \
-        worker.lease worker.nights worker.records worker.runtime worker.stopping worker.stored
+        worker.lease worker.nights worker.records worker.runtime worker.stopping worker.translation
     worker.vitals: producer.names worker.errors worker.store
     worker.metrics: producer.contract producer.names worker.vitals
     worker.logformat:
@@ -149,14 +158,15 @@ ARROWS = {
     worker.pulse: worker.errors worker.journal worker.liveness
     worker.schedule: producer.names worker.config
     worker.app: producer.errors producer.names worker.capacity worker.config worker.errors worker.journal \
-        worker.liveness worker.observing worker.pulse worker.runtime worker.schedule worker.stopping worker.transport
+        worker.liveness worker.observing worker.presence worker.pulse worker.runtime worker.schedule \
+        worker.stopping worker.transport
     worker.model_server: worker.config worker.errors
     worker.checkup: producer.names worker.vitals
     worker.inspection: worker.app worker.checkup worker.errors worker.runtime worker.vitals
     worker.supervisor: worker.errors
     worker.compose: worker.errors
     worker.embedded: worker.compose worker.config worker.errors worker.liveness worker.supervisor
-    worker.demo: producer.cli producer.client producer.contract worker.citations worker.drafts worker.errors
+    worker.demo: producer.client producer.contract producer.printing worker.citations worker.drafts worker.errors
     worker.admin: producer.config producer.errors worker.checkup worker.config worker.demo worker.embedded \
         worker.errors worker.inspection worker.model_server worker.runtime worker.supervisor
     worker.__main__: worker.admin
@@ -266,7 +276,7 @@ def test_only_the_celery_edge_knows_both_languages() -> None:
         for module in MODULES
         if "producer.contract" in own_imports(module) and "worker.records" in own_imports(module)
     }
-    assert rooms == {"worker.tasks"}
+    assert rooms == {"worker.tasks", "worker.translation"}
 
 
 def test_only_the_answer_flow_and_the_connectors_touch_a_draft() -> None:
@@ -276,7 +286,8 @@ def test_only_the_answer_flow_and_the_connectors_touch_a_draft() -> None:
 
 
 def test_a_draft_cannot_reach_the_result_backend() -> None:
-    assert not {"worker.drafts", "worker.connectors"} & own_imports("worker.tasks")
+    edge = own_imports("worker.tasks") | own_imports("worker.translation")
+    assert not {"worker.drafts", "worker.connectors"} & edge
 
 
 @pytest.mark.parametrize("module", MODULES)

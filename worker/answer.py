@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from worker.attempts import Asked, Attempts, reason
 from worker.connectors import Connector
+from worker.conversation import Turns, in_context
 from worker.drafts import Trace
-from worker.errors import DeadlineExceeded
+from worker.errors import Cancelled, DeadlineExceeded
 from worker.evidence import QuestionEmbedder, Searcher, gather
+from worker.filters import Filter
 from worker.prompt import NO_ANSWER
 from worker.records import Attempt, Outcome, Verdict
 from worker.stopwatch import Stopwatch
@@ -57,11 +59,15 @@ class AnswerFlow:
         top_k: int | None = None,
         min_score: float | None = None,
         policy: str = "strict",
+        where: Filter | None = None,
+        history: Turns = (),
+        cancelled: Callable[[], bool] = lambda: False,
     ) -> Outcome:
         """Answer from the collection's documents, or abstain.
 
-        `deadline` is in Unix seconds. Raises UnknownCollection, StoreUnavailable, DeadlineExceeded, or what the
-        connector raises.
+        `deadline` is in Unix seconds. `where` says which documents may answer; `history` is the conversation so far,
+        oldest turn first; `cancelled` is asked before the model is. Raises UnknownCollection, StoreUnavailable,
+        DeadlineExceeded, Cancelled, or what the connector raises.
         """
         self._attempts.require(connector)
         watch = Stopwatch()
@@ -74,11 +80,16 @@ class AnswerFlow:
                 k=top_k or self._top_k,
                 max_tokens=self._evidence_tokens,
                 min_score=self._min_score if min_score is None else min_score,
+                where=where,
+                history=history,
             )
         if not passages:
             return Outcome(_no_evidence(policy), reason="no_evidence", timings=watch.seconds)
         _require_time(deadline)
-        best, attempts = self._attempts.at(Asked(id, question, passages, connector, policy, deadline), watch)
+        if cancelled():
+            raise Cancelled("the question was cancelled before the model was asked")
+        asked = Asked(id, in_context(question, history), passages, connector, policy, deadline)
+        best, attempts = self._attempts.at(asked, watch)
         return Outcome(
             verdict=best.verdict,
             passages=best.passages,

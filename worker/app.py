@@ -26,6 +26,7 @@ from worker.config import WorkerConfig, load
 from worker.errors import WorkerError
 from worker.journal import Journal
 from worker.liveness import node_file
+from worker.presence import Presence
 from worker.pulse import Pulse
 from worker.schedule import nightly_entries
 
@@ -145,6 +146,21 @@ def _warm_up_child(**_: object) -> None:
         _log.critical("The ingest worker cannot start: %s", error)
         # Celery would start another child, which would fail in the same way, for ever.
         os.kill(os.getppid(), signal.SIGTERM)
+
+
+@signals.worker_ready.connect
+def _show_presence(sender: Any, **_: object) -> None:
+    """Tell apps that somebody listens, until the worker stops."""
+    current, answering = runtime.current(), isinstance(sender.pool, ThreadPool)
+    presence = Presence(
+        current.board,
+        queues=list(sender.app.amqp.queues.consume_from),
+        node=sender.hostname,
+        concurrency=sender.pool.num_processes if answering else 1,
+        faults=lambda: current.faults(answering=answering),
+    )
+    presence.start()
+    signals.worker_shutting_down.connect(lambda **_: presence.stop(), weak=False)
 
 
 @signals.worker_ready.connect

@@ -11,9 +11,9 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from producer.cli import follow, print_report
 from producer.client import RagClient
 from producer.contract import Answer
+from producer.printing import follow, print_report
 from worker.citations import REASONS
 from worker.drafts import read_drafts
 from worker.errors import FolderUnavailable

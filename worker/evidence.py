@@ -9,10 +9,16 @@ from typing import Protocol
 
 import numpy as np
 
+from worker.conversation import Turns, searched
+from worker.filters import Filter
 from worker.records import Hit, Passage
 
 # So many hits are looked at for each passage wanted, since some of them say the same.
 _HITS_A_PASSAGE = 3
+# By so much cosine must a conversation's best hit be nearer than the question's own. Of margins from 0 to .12 on
+# MTRAG's finance questions, .06 to .1 find most follow-ups (nDCG@10 .289 -> .309; rewritten by hand they reach .334)
+# and spoil no question that stands alone (.334 -> .336).
+_CLEARLY = 0.08
 # Passages that share this much of their word triples are one text in two places (Broder's resemblance, 1997).
 _SAME_TEXT = 0.8
 _SHINGLE = 3
@@ -28,6 +34,7 @@ class Searcher(Protocol):
         *,
         k: int,
         min_score: float = -1.0,
+        where: Filter | None = None,
         questions: Sequence[str] | None = None,
     ) -> list[list[Hit]]:
         """Return the hits of each query, best first."""
@@ -55,17 +62,33 @@ def gather(
     k: int,
     max_tokens: int,
     min_score: float,
+    where: Filter | None = None,
+    history: Turns = (),
 ) -> tuple[Passage, ...]:
     """Return at most `k` passages, best first, of at most `max_tokens` tokens together; () means: abstain.
 
-    A passage has cosine `min_score` or more, or holds a rare name of the question. Texts that stand in several places
-    are shown once. Raises UnknownCollection, EmbedderMismatch, StoreUnavailable.
+    `where` says which documents may answer; `history` is the conversation so far, oldest turn first. A passage has
+    cosine `min_score` or more, or holds a rare name of the question. Texts that stand in several places are shown
+    once. Raises UnknownCollection, EmbedderMismatch, StoreUnavailable.
     """
-    query = embedder.embed_query(question)[None, :]
-    wanted = k * _HITS_A_PASSAGE
-    hits = index.search(collection, query, k=wanted, min_score=min_score, questions=[question])[0]
-    passages = merge_same_texts(map(_passage, hits))[:k]
+    texts = searched(question, history)
+    queries = np.stack([embedder.embed_query(text) for text in texts])
+    found = index.search(
+        collection,
+        queries,
+        k=k * _HITS_A_PASSAGE,
+        min_score=min_score,
+        where=where,
+        questions=[question] * len(texts),
+    )
+    passages = merge_same_texts(map(_passage, clearly_nearer(found)))[:k]
     return fit(passages, max_tokens=max_tokens, count_tokens=embedder.count_tokens)
+
+
+def clearly_nearer(found: Sequence[list[Hit]]) -> list[Hit]:
+    """Return the hits of the question by itself, unless those of it in its conversation are clearly nearer."""
+    alone, *rest = found
+    return next((hits for hits in rest if _best(hits) > _best(alone) + _CLEARLY), alone)
 
 
 def merge_same_texts(passages: Iterable[Passage]) -> list[Passage]:
@@ -92,6 +115,10 @@ def fit(passages: Sequence[Passage], *, max_tokens: int, count_tokens: Callable[
             break
         shown.append(passage)
     return tuple(shown)
+
+
+def _best(hits: Sequence[Hit]) -> float:
+    return max((hit.score for hit in hits), default=-1.0)
 
 
 def _with_place(passage: Passage, name: str) -> Passage:

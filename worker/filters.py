@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from worker.stored import DocumentInfo
 
@@ -13,6 +14,8 @@ class Filter:
 
     documents: frozenset[str] | None = None
     """Names of the documents that may answer."""
+    patterns: tuple[str, ...] = ()
+    """Patterns of names as in a shell, where `*` crosses folders; one must fit."""
     folder: str = ""
     """A folder of the collection, as in `taxes/2024`: documents in it, at any depth."""
     modified_from_ns: int | None = None
@@ -26,6 +29,7 @@ class Filter:
         """Say whether this document may answer."""
         return (
             (self.documents is None or document.name in self.documents)
+            and (not self.patterns or any(fnmatchcase(document.name, pattern) for pattern in self.patterns))
             and (not self.folder or document.name.startswith(self.folder.rstrip("/") + "/"))
             and (self.modified_from_ns is None or document.modified_ns >= self.modified_from_ns)
             and (self.modified_until_ns is None or document.modified_ns < self.modified_until_ns)

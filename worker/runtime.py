@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from worker.index import Index
     from worker.ingest import IngestFlow
     from worker.journal import Journal
+    from worker.noticeboard import Noticeboard
     from worker.single import SingleFlow
     from worker.store import Store
     from worker.stored import Generation
@@ -60,6 +61,14 @@ class Runtime:
             query_prompt=self.config.embed_query_prompt,
             passage_prompt=self.config.embed_passage_prompt,
         )
+
+    @cached_property
+    def board(self) -> Noticeboard:
+        """What is told to apps beside results."""
+        from worker.database import Database
+        from worker.noticeboard import Noticeboard
+
+        return Noticeboard(Database.connect(self.config.broker_url))
 
     @cached_property
     def index(self) -> Index:
@@ -135,8 +144,8 @@ class Runtime:
     def warm_up(self, *, answering: bool) -> None:
         """Build now what the first task would wait for; raises what building raises.
 
-        A collection that this worker's embedder did not write is logged with its remedy, and so is a model that is
-        away: it may be up by the first question.
+        A collection that this worker's embedder did not write is logged with its remedy; the others answer. A model
+        that is away is logged, and may be up by the first question.
         """
         if not answering:
             _ = self.ingests
@@ -166,11 +175,22 @@ class Runtime:
     def ready(self) -> bool:
         """Say whether a question would find every collection resident and a model that answers; takes seconds."""
         self.index.load_all()
-        return any(health.reachable for name, health in self.health().items() if name != "extract")
+        # Claude's API is not asked every few seconds; the quoting connector needs no model.
+        return "claude" in self.connectors or self.connectors["local"].health().reachable
 
     def health(self) -> dict[str, Health]:
         """Ask after every connector's model, by name; takes some seconds where one does not answer."""
         return {name: connector.health() for name, connector in self.connectors.items()}
+
+    def faults(self, *, answering: bool) -> list[str]:
+        """Return what an operator should mend, as sentences with the remedy; may take seconds."""
+        from worker.faults import full_disk, unreachable_models, unreadable_collections
+
+        found = full_disk(self.config.data_dir)
+        if answering:
+            found += unreachable_models(self.health())
+            found += unreadable_collections(self.store, self.embedder.fingerprint)
+        return found
 
     def _log_health(self) -> None:
         for name, health in self.health().items():

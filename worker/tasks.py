@@ -17,28 +17,22 @@ from celery.exceptions import Reject
 
 from producer.contract import (
     Answer,
-    Attempt,
-    Audit,
     DeleteRequest,
     DocumentList,
     DocumentsRequest,
-    DocumentState,
-    Dropped,
-    Figure,
     IngestReport,
     IngestRequest,
     Progress,
     Question,
-    Refusal,
-    Sentence,
-    Shown,
-    Source,
+    Reply,
     UploadRequest,
 )
 from producer.errors import RagError
 from producer.names import (
     ANSWER_TASK,
     CANCEL_PREFIX,
+    CANCELLED_ERROR,
+    DEADLINE_ERROR,
     DELETE_TASK,
     DOCUMENTS_TASK,
     INGEST_TASK,
@@ -53,12 +47,14 @@ from worker.delivery import SingleFlight, run_capped
 from worker.errors import Cancelled, DeadlineExceeded, IngestStopped, WorkerError
 from worker.lease import LEASE_SECONDS
 from worker.nights import due_night
-from worker.records import CitedSource, IngestOutcome, IngestProgress, Outcome, Passage, Verdict
-from worker.stored import DocumentInfo
+from worker.records import IngestOutcome, IngestProgress
+from worker.translation import answer_of, document_of, filter_of, report_of
 
 _log = logging.getLogger(__name__)
 # Progress is looked at by people: more often than this is only work for Redis.
 _PROGRESS_SECONDS = 0.5
+# What an app is told of a question that ended so; everything else has failed.
+_ENDS = {DEADLINE_ERROR: "expired", CANCELLED_ERROR: "cancelled"}
 
 
 _flights = SingleFlight()
@@ -76,10 +72,24 @@ def _task(name: str) -> Callable[[Callable[..., Any]], Any]:
 
 @_task(ANSWER_TASK)
 def answer(self: Any, message: Mapping[str, Any]) -> Any:
-    """Answer one question."""
-    with _told_as_failure():
-        question = Question.from_dict(message)
-        return _once(self, lambda: _answered(question), deadline=question.deadline)
+    """Answer one question; whoever it names for a reply is told before the task ends, so that none is lost."""
+    try:
+        with _told_as_failure():
+            question = Question.from_dict(message)
+            ended = _once(self, lambda: _answered(question), deadline=question.deadline)
+    except TaskFailure as failure:
+        error, reason, retryable = failure.args
+        _reply(message, _ENDS.get(error, "failed"), error=error, reason=reason, retryable=retryable)
+        raise
+    _reply(message, "succeeded", answer=Answer.from_dict(ended))
+    return ended
+
+
+def _reply(message: Mapping[str, Any], state: str, **end: Any) -> None:
+    to = message.get("reply_to", "")
+    if to:
+        reply = Reply(question_id=message["id"], state=state, **end)
+        runtime.current().board.deliver(to, message["id"], reply.to_dict())
 
 
 @_task(INGEST_TASK)
@@ -123,6 +133,8 @@ def _answered(question: Question) -> dict[str, Any]:
     started = time.time()
     if started > question.deadline:
         raise DeadlineExceeded("the question's deadline passed while it waited")
+    if runtime.current().board.is_cancelled(question.id):
+        raise Cancelled("the question was cancelled while it waited")
     outcome = runtime.current().answers.answer(
         question.text,
         id=question.id,
@@ -132,8 +144,11 @@ def _answered(question: Question) -> dict[str, Any]:
         min_score=question.min_score,
         policy=question.policy,
         deadline=question.deadline,
+        where=filter_of(question.filters),
+        history=tuple((turn.role, turn.content) for turn in question.history),
+        cancelled=lambda: runtime.current().board.is_cancelled(question.id),
     )
-    return _answer(question, outcome, queued=started - question.asked_at).to_dict()
+    return answer_of(question, outcome, queued=started - question.asked_at).to_dict()
 
 
 def _ingested(task: Any, request: IngestRequest) -> dict[str, Any]:
@@ -153,7 +168,7 @@ def _ingested(task: Any, request: IngestRequest) -> dict[str, Any]:
         if stopping.is_told():
             _put_back(task)
         raise Cancelled(str(error)) from None
-    return _report(request.collection, outcome).to_dict()
+    return report_of(request.collection, outcome).to_dict()
 
 
 def _put_back(task: Any) -> NoReturn:
@@ -217,7 +232,7 @@ def _deleted(request: DeleteRequest) -> IngestOutcome:
 
 
 def _reported(request: R, work: Callable[[R], IngestOutcome]) -> dict[str, Any]:
-    return _report(request.collection, work(request)).to_dict()
+    return report_of(request.collection, work(request)).to_dict()
 
 
 @_task(DOCUMENTS_TASK)
@@ -232,7 +247,7 @@ def documents(self: Any, message: Mapping[str, Any]) -> dict[str, Any]:
             folder=facts.folder,
             ingested_at=facts.ingested_at,
             warning=facts.warning,
-            documents=tuple(_document(info) for _, info in sorted(stored.items())),
+            documents=tuple(document_of(info) for _, info in sorted(stored.items())),
         ).to_dict()
 
 
@@ -273,111 +288,3 @@ def _told_as_failure() -> Iterator[None]:
         _log.error("unforeseen %s\n%s", type(error).__name__, place)
         reason = f"unforeseen {type(error).__name__}; the worker's log says where"
         raise TaskFailure("InternalError", reason, False) from None
-
-
-# --- records to contract ---------------------------------------------------------------------------
-
-
-def _answer(question: Question, outcome: Outcome, *, queued: float) -> Answer:
-    verdict = outcome.verdict
-    return Answer(
-        question_id=question.id,
-        text=verdict.text,
-        sources=tuple(_source(source, outcome.passages) for source in verdict.sources),
-        sources_line=verdict.sources_line,
-        abstained=verdict.abstained,
-        reason=outcome.reason,
-        connector=outcome.connector or question.connector,
-        model=outcome.model,
-        policy=verdict.policy,
-        timings={"queue": max(0.0, queued), **outcome.timings},
-        usage=outcome.usage,
-        audit=_audit(outcome),
-    )
-
-
-def _audit(outcome: Outcome) -> Audit:
-    verdict = outcome.verdict
-    return Audit(
-        cited=verdict.cited,
-        kept=tuple(source.name for source in verdict.sources),
-        dropped=_dropped(verdict),
-        shown=tuple(
-            Shown(name=passage.name, score=passage.score, page=passage.page, heading=passage.heading)
-            for passage in outcome.passages
-        ),
-        verified_by_check=tuple(_source(source, outcome.passages) for source in verdict.verified_by_check),
-        citations_reported=verdict.citations_reported,
-        truncated=verdict.truncated,
-        flags=verdict.flags,
-        sentences=tuple(
-            Sentence(start=s.start, end=s.end, state=s.state, support=s.support, flags=s.flags)
-            for s in verdict.sentences
-        ),
-        figures=tuple(Figure(string=f.string, state=f.state, reason=f.reason) for f in verdict.figures),
-        attempts=_attempts(outcome) if len(outcome.attempts) > 1 else (),
-    )
-
-
-def _attempts(outcome: Outcome) -> tuple[Attempt, ...]:
-    return tuple(
-        Attempt(
-            connector=attempt.connector,
-            model=attempt.model,
-            text=attempt.verdict.text,
-            abstained=attempt.verdict.abstained,
-            kept=tuple(source.name for source in attempt.verdict.sources),
-            dropped=_dropped(attempt.verdict),
-            flags=attempt.verdict.flags,
-            chosen=attempt.verdict is outcome.verdict,
-        )
-        for attempt in outcome.attempts
-    )
-
-
-def _dropped(verdict: Verdict) -> tuple[Dropped, ...]:
-    return tuple(Dropped(**asdict(dropped)) for dropped in verdict.dropped)
-
-
-def _source(source: CitedSource, passages: tuple[Passage, ...]) -> Source:
-    """Move the quote's offsets from the passage to the document."""
-    passage = passages[source.passage]
-    found = source.start is not None and source.end is not None
-    return Source(
-        name=source.name,
-        page=passage.page,
-        heading=passage.heading,
-        location=passage.location,
-        quote=source.quote,
-        start=passage.start + (source.start or 0) if found else None,
-        end=passage.start + (source.end or 0) if found else None,
-        score=passage.score,
-        also_in=passage.also_in,
-    )
-
-
-def _document(info: DocumentInfo) -> DocumentState:
-    return DocumentState(
-        name=info.name,
-        state=info.state,
-        reason=info.reason,
-        chunks=info.chunks,
-        size=info.size,
-        ingested_at=info.ingested_at,
-        tags=info.tags,
-    )
-
-
-def _report(collection: str, outcome: IngestOutcome) -> IngestReport:
-    return IngestReport(
-        collection=collection,
-        added=outcome.added,
-        changed=outcome.changed,
-        removed=outcome.removed,
-        renamed=outcome.renamed,
-        unchanged=outcome.unchanged,
-        refused=tuple(Refusal(**asdict(refused)) for refused in outcome.refused),
-        chunks=outcome.chunks,
-        seconds=outcome.seconds,
-        warnings=outcome.warnings,
-    )

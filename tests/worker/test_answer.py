@@ -17,7 +17,15 @@ from worker.connectors.extract import ExtractConnector
 from worker.connectors.local import LocalConnector
 from worker.connectors.scripted import ScriptedConnector
 from worker.drafts import Trace, read_drafts
-from worker.errors import ConnectorError, DeadlineExceeded, EmbedderMismatch, ModelRefused, UnknownCollection
+from worker.errors import (
+    Cancelled,
+    ConnectorError,
+    DeadlineExceeded,
+    EmbedderMismatch,
+    ModelRefused,
+    UnknownCollection,
+)
+from worker.filters import Filter
 from worker.index import Index
 from worker.prompt import NO_ANSWER
 from worker.records import Chunk, Draft
@@ -330,3 +338,51 @@ def test_the_evidence_is_the_exact_cosine_order(flow, scripted, embedder):
     cosines = vectors @ embedder.embed_query(QUESTION)
     np.testing.assert_allclose([passage.score for passage in outcome.passages], cosines, atol=1e-5)
     assert sorted(cosines, reverse=True) == list(cosines)
+
+
+# --- conversations, filters, cancelling -------------------------------------------------------------
+
+FOLLOW_UP = "And how long does it take?"
+VESTING = (("user", "How does the employer match vest?"), ("assistant", "In ten years."))
+
+
+def test_a_follow_up_finds_what_the_standalone_question_would(flow, scripted):
+    scripted.add("The employer match vests over five years.\nSources: vesting.md")
+    outcome = ask(flow, FOLLOW_UP, history=VESTING)
+    assert outcome.passages[0].name == "vesting.md"
+    assert outcome.verdict.sources_line == "Sources: vesting.md"
+
+
+def test_a_follow_up_without_its_conversation_finds_nothing(flow, scripted):
+    assert ask(flow, FOLLOW_UP).reason == "no_evidence"
+    assert scripted.prompts == []
+
+
+def test_the_model_is_told_the_questions_before_but_no_earlier_answer(flow, scripted):
+    scripted.add("The employer match vests over five years.\nSources: vesting.md")
+    ask(flow, FOLLOW_UP, history=VESTING)
+    (prompt,) = scripted.prompts
+    assert "How does the employer match vest?" in prompt.question
+    assert "ten years" not in str(prompt.messages)
+
+
+def test_a_figure_of_an_earlier_answer_is_no_evidence(flow, scripted):
+    scripted.add("It takes ten years.\nSources: vesting.md")
+    assert "ten" not in ask(flow, FOLLOW_UP, history=VESTING).verdict.text
+
+
+def test_only_documents_that_a_filter_lets_through_are_shown(flow, scripted):
+    scripted.add("The collision deductible is $1,000 for each accident.\nSources: auto_policy_2023.pdf")
+    outcome = ask(flow, where=Filter(patterns=("auto_*_2023.*",)))
+    assert {passage.name for passage in outcome.passages} == {"auto_policy_2023.pdf"}
+
+
+def test_a_filter_that_lets_nothing_through_is_no_evidence(flow, scripted):
+    assert ask(flow, where=Filter(patterns=("*.docx",))).reason == "no_evidence"
+    assert scripted.prompts == []
+
+
+def test_a_question_that_is_cancelled_does_not_cost_a_model_call(flow, scripted):
+    with pytest.raises(Cancelled):
+        ask(flow, cancelled=lambda: True)
+    assert scripted.prompts == []
