@@ -1,7 +1,7 @@
 """The workers' app with an embedder that is a word count: real queue, flows, store and connectors, up in a second.
 
 `celery --app=benchmarks.light worker ...` is `celery --app=worker.app worker ...` without torch. LIGHT_VISIBILITY
-gives a dead worker's tasks to the next one after so many seconds.
+gives a dead worker's tasks to the next one after so many seconds, and a dead run's lease after half of that.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ import numpy.typing as npt
 
 from worker import runtime
 from worker.config import load
+from worker.ingest import IngestFlow
 from worker.records import Hit
 from worker.store import Store
 
 Floats = npt.NDArray[np.float32]
 
-DIMENSION = 256
+DIMENSION = 1024
+VISIBILITY = float(os.environ.get("LIGHT_VISIBILITY", "30"))
+_WORDS = DIMENSION // 2
 
 
 class WordEmbedder:
@@ -42,7 +45,7 @@ class WordEmbedder:
         """Return a unit vector of shape (DIMENSION,)."""
         vector = np.zeros(DIMENSION, dtype=np.float32)
         for word in _words(text):
-            vector[int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest()) % DIMENSION] += 1
+            vector[_place(word)] += 1
         vector[0] += 0.01  # a text without words has a direction too
         return vector / np.linalg.norm(vector)
 
@@ -91,6 +94,18 @@ class LightRuntime(runtime.Runtime):
         """The plain search."""
         return PlainSearch(self.store)
 
+    @cached_property
+    def ingests(self) -> IngestFlow:
+        """The ingest flow."""
+        return IngestFlow(store=self.store, embedder=self.embedder, lease_seconds=VISIBILITY / 2)
+
+
+def _place(word: str) -> int:
+    """Return a word's coordinate: numbers below 512 share theirs with nothing else."""
+    if word.isdecimal():
+        return _WORDS + int(word) % _WORDS
+    return int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest()) % _WORDS
+
 
 def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
@@ -100,9 +115,8 @@ runtime.use(LightRuntime(load()))
 
 from worker.app import app  # noqa: E402 - it asks for the runtime at once
 
-if "LIGHT_VISIBILITY" in os.environ:
-    app.conf.broker_transport_options = {
-        **app.conf.broker_transport_options,
-        "visibility_timeout": float(os.environ["LIGHT_VISIBILITY"]),
-        "unacked_restore_interval": 1,
-    }
+app.conf.broker_transport_options = {
+    **app.conf.broker_transport_options,
+    "visibility_timeout": VISIBILITY,
+    "unacked_restore_interval": VISIBILITY / 6,
+}
