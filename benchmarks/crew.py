@@ -46,7 +46,8 @@ class Crew:
         """Start a second process of a service under another name."""
         service = self._services[name]
         command = [word.replace(f"--hostname={name}@", f"--hostname={node}@") for word in service.command]
-        self.supervisor.start(replace(service, name=node, command=command, ready=lambda: True), timeout=START_SECONDS)
+        other = replace(service, name=node, command=command, ready=lambda: True)
+        self.supervisor.start(other, timeout=START_SECONDS)
 
     def pid(self, name: str) -> int:
         """The process id of a service."""
@@ -60,6 +61,11 @@ class Crew:
         """The process ids of a service's children."""
         pid = self.pid(name)
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+    def kill_children(self, name: str) -> None:
+        """Kill the children of a service's process: a prefork worker starts others."""
+        for child in self.children(name):
+            os.kill(child, signal.SIGKILL)
 
     def client(self) -> redis.Redis:
         """A connection to the crew's Redis that waits out a restart."""
@@ -89,8 +95,17 @@ class Crew:
     def restart(self, name: str, *, pause: float = 0.0) -> None:
         """Kill a service and start it again, and wait until it is ready."""
         self.signal(name, signal.SIGKILL)
+        self.supervisor.end(name)
         time.sleep(pause)
         self.supervisor.start(self._services[name], timeout=START_SECONDS)
+
+    def end(self, name: str) -> None:
+        """End a service as its operator does, and wait for it."""
+        self.supervisor.end(name)
+
+    def ended(self, name: str) -> bool:
+        """Say whether a service's process has ended by itself."""
+        return self.supervisor.ended(name)
 
     def stop(self) -> None:
         """End everything."""

@@ -23,7 +23,8 @@ from worker.store import Store
 
 Floats = npt.NDArray[np.float32]
 
-DIMENSION = 256
+DIMENSION = 1024
+_WORDS = DIMENSION // 2
 
 
 class WordEmbedder:
@@ -42,7 +43,7 @@ class WordEmbedder:
         """Return a unit vector of shape (DIMENSION,)."""
         vector = np.zeros(DIMENSION, dtype=np.float32)
         for word in _words(text):
-            vector[int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest()) % DIMENSION] += 1
+            vector[_place(word)] += 1
         vector[0] += 0.01  # a text without words has a direction too
         return vector / np.linalg.norm(vector)
 
@@ -90,6 +91,13 @@ class LightRuntime(runtime.Runtime):
     def index(self) -> Any:
         """The plain search."""
         return PlainSearch(self.store)
+
+
+def _place(word: str) -> int:
+    """Return a word's coordinate: numbers below 512 share theirs with nothing else."""
+    if word.isdecimal():
+        return _WORDS + int(word) % _WORDS
+    return int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest()) % _WORDS
 
 
 def _words(text: str) -> list[str]:

@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -15,11 +16,15 @@ _QUESTION = re.compile(r"^Question: (.*)", re.MULTILINE)
 
 
 class ScriptedModel:
-    """Speaks the OpenAI-compatible chat protocol on the loopback; `asked` counts the calls for each question."""
+    """Speaks the OpenAI-compatible chat protocol on the loopback; `asked` counts the calls for each question.
+
+    `on_question` is called with each before it is answered.
+    """
 
     def __init__(self, *, seconds: float = 0.0) -> None:
         self.seconds = seconds
         self.asked: Counter[str] = Counter()
+        self.on_question: Callable[[str], object] = lambda question: None
         self._lock = threading.Lock()
         self._port = 0
         self._server: _Server | None = None
@@ -29,6 +34,11 @@ class ScriptedModel:
     def url(self) -> str:
         """The server's address, with its `/v1`."""
         return f"http://127.0.0.1:{self._port}/v1"
+
+    @property
+    def is_down(self) -> bool:
+        """Whether connections are refused."""
+        return self._server is None
 
     def start(self) -> None:
         """Listen, on the same port as before."""
@@ -49,6 +59,7 @@ class ScriptedModel:
         question = _QUESTION.findall(prompt)[-1]
         with self._lock:
             self.asked[question] += 1
+        self.on_question(question)
         time.sleep(self.seconds)
         shown = _DOCUMENT.findall(prompt)
         name = shown[0][0] if shown else ""
@@ -77,6 +88,9 @@ def _handler(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
             self._reply(model.complete(json.loads(body)))
 
         def _reply(self, value: object) -> None:
+            if model.is_down:  # on a connection from before
+                self.close_connection = True
+                return
             body = json.dumps(value).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")

@@ -13,12 +13,13 @@ from producer.names import DEFAULT_DEADLINE_SECONDS
 from producer.rendering import html_of, markdown_of, place_of
 from producer.scope import Filters, Turn, history_of
 
-CONNECTORS = ("local", "claude")
+CONNECTORS = ("local", "claude", "extract")
 POLICIES = ("strict", "flag")
 REFUSALS = {
     "no_evidence": "no document of the collection is near enough to the question; the model was not asked",
     "model_abstained": "the model found no answer in the documents that are nearest to the question",
     "nothing_supported": "what the model wrote is not carried by the documents that it was shown",
+    "truncated": "the model reached its token limit before a sentence was finished",
 }
 
 _MAX_QUESTION = 8_000
@@ -135,6 +136,20 @@ class Figure(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt(Message):
+    """One draft as the check left it; the best of them is the answer."""
+
+    connector: str
+    model: str = ""
+    text: str = ""
+    abstained: bool = False
+    kept: tuple[str, ...] = ()
+    dropped: tuple[Dropped, ...] = many(Dropped)
+    flags: tuple[str, ...] = ()
+    chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Audit(Message):
     """What was claimed, what was kept, and why: everything needed to judge an answer afterwards."""
 
@@ -149,6 +164,8 @@ class Audit(Message):
     flags: tuple[str, ...] = ()
     sentences: tuple[Sentence, ...] = many(Sentence)
     figures: tuple[Figure, ...] = many(Figure)
+    attempts: tuple[Attempt, ...] = many(Attempt)
+    """Every draft in order, where the model was asked more than once, or another connector after it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +181,7 @@ class Answer(Message):
     reason: str = ""
     """Why there is no answer: a key of `REFUSALS`; "" where there is one."""
     connector: str = ""
+    """What the answer came from; `extract` where the model's draft was refused and the worker falls back to it."""
     model: str = ""
     policy: str = "strict"
     timings: Mapping[str, float] = field(default_factory=dict)

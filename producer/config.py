@@ -73,9 +73,15 @@ def _default(item: Field[Any]) -> str:
 
 
 def redis_url(text: str) -> str:
-    """Return a Redis URL that is one; raises ValueError without showing the password in it."""
+    """Return a Redis URL that is one; raises ValueError without showing the password in it.
+
+    With TLS the server's certificate is required, as Celery by itself would take any; `?ssl_ca_certs=/path` names an
+    authority of your own.
+    """
     if not text.startswith(("redis://", "rediss://")):
         raise ValueError("is no Redis URL; write redis://[:password@]host:port/number, or rediss:// for TLS")
+    if text.startswith("rediss://") and "ssl_cert_reqs=" not in text:
+        return f"{text}{'&' if '?' in text else '?'}ssl_cert_reqs=required"
     return text
 
 

@@ -13,6 +13,7 @@ import os
 import socket
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -57,9 +58,20 @@ def _headers(task: str, id: str, expires: float | None) -> dict[str, Any]:
         "root_id": id,
         "parent_id": None,
         **_SHOWN_ARGUMENTS,
+        **_trace(),
         "origin": f"rag-producer{os.getpid()}@{socket.gethostname()}",
         "ignore_result": None,
         "replaced_task_nesting": 0,
         "stamped_headers": None,
         "stamps": {},
     }
+
+
+def _trace() -> dict[str, str]:
+    """Return the headers that continue the app's current trace, where it has OpenTelemetry and one is open."""
+    headers: dict[str, str] = {}
+    with suppress(ImportError):
+        from opentelemetry.propagate import inject
+
+        inject(headers)
+    return headers

@@ -26,18 +26,18 @@ from producer.names import (
     RECEIPT_PREFIX,
     RECEIPT_SECONDS,
     RESULT_PREFIX,
+    SENT_PREFIX,
     UPLOAD_PREFIX,
     WORKERS_PREFIX,
 )
-from producer.scripts import CANCEL, PLACE, SEND
-from producer.states import interpret, receipt, seconds_until_it_may_change
+from producer.scripts import CANCEL, SEND
+from producer.states import ahead, interpret, receipt, seconds_until_it_may_change
 from producer.subscription import Subscription
 
 # Commands take well under a millisecond: more connections would not be faster.
 _CONNECTIONS: Final = 8
 # Whoever waits looks for itself now and then, should a message be lost on the way.
 _LOOK_AGAIN_SECONDS: Final = 30.0
-_LOOKED_AT: Final = 1000
 # One piece of an upload fits into the time that a command may take.
 _PIECE_BYTES: Final = 4 << 20
 
@@ -63,7 +63,6 @@ class Link:
         self._failed_at = float("-inf")
         self._subscription = Subscription(self._redis, keep=f"{RESULT_PREFIX}{uuid.uuid4()}")
         self._send = self._redis.register_script(SEND)
-        self._place = self._redis.register_script(PLACE)
         self._cancel = self._redis.register_script(CANCEL)
 
     async def send(self, message: str, *, id: str, kind: str, queue: str, deadline: float) -> bool:
@@ -76,7 +75,8 @@ class Link:
         note = receipt(kind=kind, queue=queue, deadline=deadline)
         seconds = max(1, int(deadline - now)) + RECEIPT_SECONDS
         async with self._turn():
-            return bool(await self._send([*_keys(id), queue], [now, note, seconds, message]))
+            keys = [RECEIPT_PREFIX + id, CANCEL_PREFIX + id, SENT_PREFIX + queue, queue]
+            return bool(await self._send(keys, [RESULT_PREFIX + id, now, note, seconds, message]))
 
     async def look(self, id: str) -> tuple[TaskStatus, Any]:
         """Return a task's status and, where it succeeded, its result as JSON; raises BrokerUnavailable."""
@@ -85,13 +85,15 @@ class Link:
 
     async def status(self, id: str) -> TaskStatus:
         """Return a task's status, with its place in the queue while it waits; raises BrokerUnavailable."""
-        status, _, _ = await self._look(id)
-        if status.state != "queued" or not status.queue:
-            return status
         async with self._turn():
-            place, length = await self._place([status.queue], [f'"correlation_id": "{id}"', _LOOKED_AT])
+            sent, meta, flag = await self._redis.mget(_keys(id))
+            status, _ = interpret(id, sent, meta, flag)
+            if status.state != "queued" or not status.queue:
+                return status
+            last = await self._redis.get(SENT_PREFIX + status.queue)
+            waiting = await self._redis.llen(status.queue)
             workers = await self._redis.hvals(WORKERS_PREFIX + status.queue)
-        return replace(status, ahead=_ahead(place, length), workers=len(present(workers)))
+        return replace(status, ahead=ahead(sent, last=int(last), waiting=waiting), workers=len(present(workers)))
 
     async def wait(self, id: str, *, timeout: float) -> tuple[TaskStatus, Any]:
         """Return like `look`, but not before the task ended or `timeout` seconds passed.
@@ -118,7 +120,8 @@ class Link:
         # In the form of Celery's own announcements, for those who listen with Celery.
         news = json.dumps({"status": "PENDING", "result": None, "task_id": id})
         async with self._turn():
-            return bool(await self._cancel(_keys(id), [news]))
+            keys = [RECEIPT_PREFIX + id, CANCEL_PREFIX + id]
+            return bool(await self._cancel(keys, [RESULT_PREFIX + id, news]))
 
     async def upload(self, id: str, data: bytes, *, seconds: float) -> None:
         """Store a document's bytes for the ingest worker, for `seconds` at most; raises BrokerUnavailable."""
@@ -172,7 +175,9 @@ class Link:
             try:
                 yield
             except (redis.AuthenticationError, NoPermissionError) as error:
-                raise ConfigurationError("Redis refused the user or password in the broker URL") from error
+                raise ConfigurationError(
+                    "Redis refused the user or password in the broker URL (RAG_BROKER_URL)"
+                ) from error
             except redis.OutOfMemoryError as error:
                 raise BrokerUnavailable("Redis is full: it takes nothing more") from error
             except (redis.RedisError, OSError, TimeoutError) as error:
@@ -188,10 +193,3 @@ def present(told: list[str]) -> list[dict[str, Any]]:
 
 def _keys(id: str) -> list[str]:
     return [RECEIPT_PREFIX + id, RESULT_PREFIX + id, CANCEL_PREFIX + id]
-
-
-def _ahead(place: int, length: int) -> int | None:
-    """Where a message stands; one that is in no queue is in a worker's hands, and the next."""
-    if place >= 0:
-        return place
-    return None if length > _LOOKED_AT else 0

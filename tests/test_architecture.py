@@ -28,24 +28,31 @@ FENCES = {
     "redis": {
         "producer.link",
         "producer.subscription",
+        "worker.backend",
         "worker.database",
         "worker.lease",
         "worker.journal",
-        "worker.transport",
+        "worker.vitals",
     },
     "celery": {
         "worker.tasks",
         "worker.app",
+        "worker.backend",
+        "worker.observing",
         "worker.schedule",
         "worker.consumer",
         "worker.pulse",
         "worker.transport",
     },
     "kombu": {"worker.app", "worker.transport"},
-    "httpx": {"worker.connectors.local"},
+    "httpx": {"worker.connectors.wire"},
+    "httpx2": {"worker.connectors.claude"},
+    "tenacity": {"worker.connectors.calls"},
     "anthropic": {"worker.connectors.claude"},
     "typer": {"producer.cli", "worker.admin"},
     "rich": {"producer.cli", "producer.printing", "worker.admin", "worker.demo"},
+    "prometheus_client": {"worker.metrics"},
+    "opentelemetry": {"producer.envelope", "worker.spans"},
     "xllamacpp": {"worker.model_server"},
     "yaml": {"worker.compose"},
 }
@@ -109,9 +116,9 @@ ARROWS = {
     worker.evidence: worker.conversation worker.filters worker.records
     worker.noticeboard: producer.envelope producer.names worker.database worker.errors
     worker.presence: producer.names worker.errors worker.noticeboard
-    worker.faults: worker.errors worker.store
+    worker.faults: worker.connectors worker.errors worker.store
     worker.prompt: worker.records
-    worker.connectors: worker.errors worker.prompt worker.records
+    worker.connectors: worker.citations worker.errors worker.prompt worker.records
     worker.citations: worker.records
     worker.drafts: worker.prompt worker.records
     worker.pipeline: worker.records worker.stored
@@ -121,7 +128,11 @@ ARROWS = {
         worker.store worker.stored worker.tally worker.verification
     worker.single: worker.cutting worker.errors worker.ingest worker.lease worker.records worker.store \
         worker.stored worker.tally
-    worker.answer: worker.citations worker.connectors worker.conversation worker.drafts worker.errors \
+    worker.unfinished: worker.citations
+    worker.repair: worker.records
+    worker.attempts: worker.citations worker.connectors worker.drafts worker.errors worker.prompt worker.records \
+        worker.repair worker.stopwatch worker.unfinished
+    worker.answer: worker.attempts worker.connectors worker.conversation worker.drafts worker.errors \
         worker.evidence worker.filters worker.prompt worker.records worker.stopwatch
     worker.journal: worker.errors
     worker.capacity: worker.errors worker.journal
@@ -131,22 +142,33 @@ ARROWS = {
     worker.runtime: worker.answer worker.claims worker.config worker.connectors worker.drafts worker.embedding \
         worker.database worker.errors worker.faults worker.index worker.ingest worker.journal worker.noticeboard \
         worker.single worker.store worker.stored worker.verification
-    worker.tasks: producer.contract producer.errors producer.names worker.capacity worker.citations worker.delivery \
-        worker.errors worker.filters worker.nights worker.records worker.runtime worker.stopping worker.stored
+    worker.translation: producer.contract worker.citations worker.filters worker.records worker.stored
+    worker.tasks: producer.contract producer.errors producer.names worker.capacity worker.delivery worker.errors \
+        worker.lease worker.nights worker.records worker.runtime worker.stopping worker.translation
+    worker.vitals: producer.names worker.errors worker.store
+    worker.metrics: producer.contract producer.names worker.vitals
+    worker.logformat:
+    worker.spans: worker.errors
+    worker.observing: producer.contract producer.names worker.errors worker.logformat worker.metrics worker.runtime \
+        worker.spans worker.vitals
     worker.transport:
+    worker.backend:
     worker.consumer: worker.errors worker.tasks
     worker.liveness:
     worker.pulse: worker.errors worker.journal worker.liveness
     worker.schedule: producer.names worker.config
     worker.app: producer.errors producer.names worker.capacity worker.config worker.errors worker.journal \
-        worker.liveness worker.presence worker.pulse worker.runtime worker.schedule worker.stopping worker.transport
+        worker.liveness worker.observing worker.presence worker.pulse worker.runtime worker.schedule \
+        worker.stopping worker.transport
     worker.model_server: worker.config worker.errors
+    worker.checkup: producer.names worker.vitals
+    worker.inspection: worker.app worker.checkup worker.errors worker.runtime worker.vitals
     worker.supervisor: worker.errors
     worker.compose: worker.errors
     worker.embedded: worker.compose worker.config worker.errors worker.liveness worker.supervisor
     worker.demo: producer.client producer.contract producer.printing worker.citations worker.drafts worker.errors
-    worker.admin: producer.config producer.errors worker.config worker.demo worker.embedded worker.errors \
-        worker.model_server worker.runtime worker.supervisor
+    worker.admin: producer.config producer.errors worker.checkup worker.config worker.demo worker.embedded \
+        worker.errors worker.inspection worker.model_server worker.runtime worker.supervisor
     worker.__main__: worker.admin
     """.replace("\\\n", " ")
     .strip()
@@ -155,7 +177,19 @@ ARROWS = {
 FOLDERS = ("worker.citations", "worker.connectors", "worker.documents")
 
 # The check is pure: nothing that could reach a network, a server or a model.
-IMPURE = {"redis", "torch", "httpx", "anthropic", "celery", "socket", "urllib", "subprocess", "requests", "numpy"}
+IMPURE = {
+    "redis",
+    "torch",
+    "httpx",
+    "httpx2",
+    "anthropic",
+    "celery",
+    "socket",
+    "urllib",
+    "subprocess",
+    "requests",
+    "numpy",
+}
 
 
 def modules() -> dict[str, Path]:
@@ -242,13 +276,13 @@ def test_only_the_celery_edge_knows_both_languages() -> None:
         for module in MODULES
         if "producer.contract" in own_imports(module) and "worker.records" in own_imports(module)
     }
-    assert rooms == {"worker.tasks"}
+    assert rooms == {"worker.tasks", "worker.translation"}
 
 
 def test_only_the_answer_flow_and_the_connectors_touch_a_draft() -> None:
     holders = {module for module in MODULES if "worker.records.Draft" in imports(module)}
     connectors = {module for module in MODULES if module.startswith("worker.connectors")}
-    assert holders <= connectors | {"worker.answer", "worker.drafts"}
+    assert holders <= connectors | {"worker.attempts", "worker.drafts"}
 
 
 def test_a_draft_cannot_reach_the_result_backend() -> None:

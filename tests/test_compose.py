@@ -37,19 +37,45 @@ def test_nothing_is_published_beyond_the_machine(name):
     assert all(str(port).startswith("127.0.0.1:") for port in SERVICES[name].get("ports", []))
 
 
+PASSWORDS = {name for name in re.findall(r"\w+", TEXT) if re.fullmatch(r"RAG_\w*PASSWORD", name)}
+
+
 def test_passwords_are_required_and_none_is_in_the_file():
-    for variable in ("RAG_REDIS_PASSWORD", "RAG_FLOWER_PASSWORD"):
+    assert len(PASSWORDS) == 6
+    for variable in PASSWORDS:
         uses = re.findall(r"(?<!\$)\$\{" + variable + r"([^}]*)\}", TEXT)
         assert uses
         assert all(use.startswith(":?") for use in uses)
 
 
-@pytest.mark.parametrize("name", ["model", "answer", "ingest", "beat", "flower"])
-def test_our_own_containers_run_without_root_and_without_a_writable_file_system(name):
+@pytest.mark.parametrize("name", SERVICES)
+def test_containers_run_without_root_without_capabilities_and_without_a_writable_file_system(name):
     service = SERVICES[name]
-    assert service["user"] == "1000:1000"
+    assert service["user"] == ("valkey" if name == "redis" else "1000:1000")
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert not {"privileged", "cap_add", "devices", "network_mode", "pid"} & set(service)
+
+
+def test_each_process_is_given_the_password_of_its_own_role_alone():
+    used = {
+        name: set(re.findall(r"RAG_\w*PASSWORD", json.dumps(service["environment"])))
+        for name, service in SERVICES.items()
+    }
+    assert used.pop("redis") == PASSWORDS - {"RAG_FLOWER_PASSWORD"}
+    assert used == {
+        "model": set(),
+        "answer": {"RAG_WORKER_PASSWORD"},
+        "ingest": {"RAG_WORKER_PASSWORD"},
+        "beat": {"RAG_BEAT_PASSWORD"},
+        "flower": {"RAG_FLOWER_REDIS_PASSWORD", "RAG_FLOWER_PASSWORD"},
+    }
+
+
+def test_the_example_file_of_settings_holds_every_password_and_no_value():
+    example = (ROOT / ".env.example").read_text(encoding="utf-8").splitlines()
+    assert {line for line in example if re.match(r"RAG_\w*PASSWORD", line)} == {f"{name}=" for name in PASSWORDS}
 
 
 def test_redis_keeps_what_it_was_given_and_evicts_nothing():

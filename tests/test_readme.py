@@ -12,8 +12,8 @@ from worker.config import ModelServerConfig, WorkerConfig
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 # The system tests run the rest; these need what no test can have.
-NEEDS_DOCKER = {"cp .env.example .env", "docker compose up --build"}
-SYSTEM_TESTS = (ROOT / "tests/system/test_stack.py").read_text(encoding="utf-8")
+NEEDS_DOCKER = {"docker compose up --build"}
+SYSTEM_TESTS = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "tests/system").glob("test_*.py"))
 
 
 def blocks(language: str) -> list[str]:

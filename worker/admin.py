@@ -1,23 +1,26 @@
-"""The operator's commands: `python -m worker up | demo | model`."""
+"""The operator's commands: `python -m worker up | demo | model | check | rebuild`."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from producer.config import read, settings_table
 from producer.errors import RagError
+from worker.checkup import Finding, examine
 from worker.config import ModelServerConfig, WorkerConfig
 from worker.demo import run_demo
 from worker.embedded import Stack, forget_pids, note_pids, only_one, prepare, services
@@ -98,6 +101,32 @@ def move(collection: str, folder: Path) -> None:
 
 
 @app.command()
+def check(
+    as_json: Annotated[bool, typer.Option("--json", help="for machines")] = False,
+    quick: Annotated[bool, typer.Option(help="without loading the embedder")] = False,
+) -> None:
+    """Look at everything and say what is wrong and what to do; ends with 1 where something is broken."""
+    from worker.inspection import inspect  # Celery's app reads the settings as soon as it is imported
+
+    findings = examine(inspect(current(), quick=quick))
+    if as_json:
+        print(json.dumps([asdict(finding) for finding in findings]))  # noqa: T201 - JSON, not for rich
+    else:
+        _console.print(_findings_table(findings))
+    if any(finding.level == "broken" for finding in findings):
+        raise typer.Exit(1)
+
+
+def _findings_table(findings: list[Finding]) -> Table:
+    colours = {"ok": "green", "warning": "yellow", "broken": "red"}
+    table = Table("", "what", "found", "what to do", box=None)
+    for finding in findings:
+        mark = Text(finding.level, style=colours[finding.level])
+        table.add_row(mark, Text(finding.subject), Text(finding.found), Text(finding.remedy))
+    return table
+
+
+@app.command()
 def settings() -> None:
     """Print the table of settings, as the README holds it."""
     print(settings_table(WorkerConfig, ModelServerConfig))  # noqa: T201 - Markdown, not for rich
@@ -136,6 +165,8 @@ def _how_to_use(stack: Stack) -> str:
         f"  rag ingest FOLDER --collection NAME\n"
         f'  rag ask "..." --collection NAME\n'
         f"Flower: {stack.flower_url}  (user operator, password in {password})\n"
+        f"Metrics: {stack.metrics_url('answer')} and {stack.metrics_url('ingest')}\n"
+        f"Is all well?  . {stack.operator_file}; python -m worker check\n"
         f"Logs:   {stack.folder / 'logs'}\n"
         f"ctrl-C stops everything."
     )

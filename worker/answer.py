@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 
-from worker.citations import enforce_citations
+from worker.attempts import Asked, Attempts, reason
 from worker.connectors import Connector
 from worker.conversation import Turns, in_context
 from worker.drafts import Trace
-from worker.errors import Cancelled, DeadlineExceeded, ModelRefused
+from worker.errors import Cancelled, DeadlineExceeded
 from worker.evidence import QuestionEmbedder, Searcher, gather
 from worker.filters import Filter
-from worker.prompt import NO_ANSWER, Prompt
-from worker.records import Draft, Outcome, Passage, Verdict
+from worker.prompt import NO_ANSWER
+from worker.records import Attempt, Outcome, Verdict
 from worker.stopwatch import Stopwatch
 
 
 class AnswerFlow:
     """Holds what lives as long as the process; safe to share among threads.
 
-    `top_k`, `evidence_tokens`, `min_score` and `answer_tokens` are what a question gets that asks for nothing else.
+    `top_k`, `evidence_tokens`, `min_score` and `answer_tokens` are what a question gets that asks for nothing else;
+    `repairs`, `fallback` and `trace` are explained in `Attempts`.
     """
 
     def __init__(
@@ -34,16 +35,18 @@ class AnswerFlow:
         evidence_tokens: int,
         min_score: float,
         answer_tokens: int,
+        repairs: Mapping[str, int] | None = None,
+        fallback: str = "",
         trace: Trace | None = None,
     ) -> None:
         self._embedder = embedder
         self._index = index
-        self._connectors = connectors
         self._top_k = top_k
         self._evidence_tokens = evidence_tokens
         self._min_score = min_score
-        self._answer_tokens = answer_tokens
-        self._trace = trace
+        self._attempts = Attempts(
+            connectors, answer_tokens=answer_tokens, repairs=repairs, fallback=fallback, trace=trace
+        )
 
     def answer(
         self,
@@ -66,8 +69,7 @@ class AnswerFlow:
         oldest turn first; `cancelled` is asked before the model is. Raises UnknownCollection, StoreUnavailable,
         DeadlineExceeded, Cancelled, or what the connector raises.
         """
-        model = self._connector(connector)
-        asked = in_context(question, history)
+        self._attempts.require(connector)
         watch = Stopwatch()
         with watch.stage("retrieve"):
             passages = gather(
@@ -86,38 +88,30 @@ class AnswerFlow:
         _require_time(deadline)
         if cancelled():
             raise Cancelled("the question was cancelled before the model was asked")
-        with watch.stage("generate"):
-            draft = self._draft(Prompt(asked, passages), model, deadline, id)
-        with watch.stage("check"):
-            verdict = _check(draft, passages, asked, policy)
-        return Outcome(verdict, passages, _reason(verdict), draft.model, draft.usage, watch.seconds)
-
-    def _connector(self, name: str) -> Connector:
-        """Look before anything is done: a question for a model that is not there must not end as "no answer"."""
-        if name not in self._connectors:
-            raise ModelRefused(f"connector {name!r} is not set up on this worker; see RAG_CLAUDE_API_KEY")
-        return self._connectors[name]
-
-    def _draft(self, prompt: Prompt, model: Connector, deadline: float, id: str) -> Draft:
-        draft = model.complete(prompt, max_tokens=self._answer_tokens, deadline=deadline)
-        if self._trace:
-            self._trace.write(id, prompt, draft)
-        return draft
+        asked = Asked(id, in_context(question, history), passages, connector, policy, deadline)
+        best, attempts = self._attempts.at(asked, watch)
+        return Outcome(
+            verdict=best.verdict,
+            passages=best.passages,
+            reason=reason(best.verdict),
+            connector=best.connector,
+            model=best.model,
+            attempts=attempts,
+            usage=_usage(attempts),
+            timings=watch.seconds,
+        )
 
 
-def _check(draft: Draft, passages: tuple[Passage, ...], question: str, policy: str) -> Verdict:
-    verdict = enforce_citations(draft.text, passages, question=question, citations=draft.citations, policy=policy)
-    return replace(verdict, truncated=verdict.truncated or draft.truncated)
+def _usage(attempts: Sequence[Attempt]) -> dict[str, int]:
+    """Every attempt is paid for, the best one or not."""
+    total: Counter[str] = Counter()
+    for attempt in attempts:
+        total.update(attempt.usage)
+    return dict(total)
 
 
 def _no_evidence(policy: str) -> Verdict:
     return Verdict(text=NO_ANSWER, abstained=True, policy="flag" if policy == "flag" else "strict")
-
-
-def _reason(verdict: Verdict) -> str:
-    if not verdict.abstained:
-        return ""
-    return "nothing_supported" if "nothing_supported" in verdict.flags else "model_abstained"
 
 
 def _require_time(deadline: float) -> None:

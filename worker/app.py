@@ -20,7 +20,7 @@ from producer.names import (
     INGEST_QUEUE,
     RESULT_SECONDS,
 )
-from worker import runtime, stopping, transport
+from worker import observing, runtime, stopping, transport
 from worker.capacity import require_noeviction
 from worker.config import WorkerConfig, load
 from worker.errors import WorkerError
@@ -38,6 +38,7 @@ _VISIBILITY_SECONDS = 30
 _BEATS = 6
 # A child loads the embedder before its first task; Celery's own limit is 4 seconds.
 _CHILD_START_SECONDS = 180
+_INGEST_NICENESS = 10
 
 _BROKER_OPTIONS = {
     # Short, because `worker.pulse` holds what is worked on; without it, every longer task would be done twice (B1).
@@ -94,13 +95,21 @@ _SETTINGS = {
     "result_failure_expires": FAILURE_SECONDS,
     # An operator sees tasks in Flower.
     "worker_send_task_events": True,
+    # `python -m worker check` asks beat too whether it lives.
+    "beat_enable_remote_control": True,
 }
 
 
 def make_app(config: WorkerConfig) -> Celery:
     """Return the app that answer worker, ingest worker and beat share."""
     transport.install()
-    app = Celery("rag", broker=config.broker_url, backend=config.broker_url, include=["worker.tasks"])
+    observing.connect()
+    app = Celery(
+        "rag",
+        broker=config.broker_url,
+        backend=f"worker.backend:Backend+{config.broker_url}",
+        include=["worker.tasks"],
+    )
     app.conf.update(
         _SETTINGS,
         worker_concurrency=config.answer_concurrency,
@@ -129,6 +138,8 @@ class _WarmUp(bootsteps.Step):
 @signals.worker_process_init.connect
 def _warm_up_child(**_: object) -> None:
     """Load the embedder in the ingest worker's child: CUDA must not be touched before the fork."""
+    # Where processors are short, a question goes first.
+    os.nice(_INGEST_NICENESS)
     try:
         runtime.current().warm_up(answering=False)
     except WorkerError as error:

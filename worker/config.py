@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -36,10 +36,13 @@ def _share(text: str) -> float:
     return number
 
 
-def _device(text: str) -> str:
-    if text not in ("auto", "cpu", "cuda"):
-        raise ValueError(f"{text!r} is no device; write auto, cpu or cuda")
-    return text
+def _one_of(*words: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in words:
+            raise ValueError(f"{text!r} is not known; write {' or '.join(words)}")
+        return text
+
+    return parse
 
 
 def _time_zone(text: str) -> ZoneInfo:
@@ -67,6 +70,13 @@ def _folders(text: str) -> tuple[tuple[str, Path], ...]:
         except InvalidRequest as error:
             raise ValueError(str(error)) from error
     return tuple(folders)
+
+
+def _from_zero(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError(f"{text} is not a number from 0 up")
+    return number
 
 
 def _url(text: str) -> str:
@@ -98,7 +108,7 @@ class WorkerConfig(ProducerConfig):
         "RAG_DEVICE",
         explain="`cuda`, `cpu` or `auto`; `cuda` on a machine without CUDA is an error at start",
         default="auto",
-        parse=_device,
+        parse=_one_of("auto", "cpu", "cuda"),
     )
     local_url: str = setting(
         LOCAL_URL_VARIABLE,
@@ -113,6 +123,36 @@ class WorkerConfig(ProducerConfig):
     )
     local_api_key: str = setting(
         "RAG_LOCAL_API_KEY", explain="the local server's key, where it wants one", default="", secret=True
+    )
+    local_context: int | None = setting(
+        "RAG_LOCAL_CONTEXT",
+        explain="tokens of prompt and answer together that it takes; default: what the server says, else 4096",
+        default=None,
+        parse=_count,
+    )
+    local_in_flight: int = setting(
+        "RAG_LOCAL_IN_FLIGHT",
+        explain="calls to the local server at once, a worker; further ones wait until their question's deadline",
+        default=8,
+        parse=_count,
+    )
+    constrained: str = setting(
+        "RAG_CONSTRAINED",
+        explain="`auto` lets the local model name no document but those shown, where its server can; or `off`",
+        default="off",
+        parse=_one_of("auto", "off"),
+    )
+    repair_attempts: int = setting(
+        "RAG_REPAIR_ATTEMPTS",
+        explain="how often the local model is asked again where the check removed something; Claude never is",
+        default=1,
+        parse=_from_zero,
+    )
+    fallback: str = setting(
+        "RAG_FALLBACK",
+        explain="`extract` answers with sentences of the evidence where the check refused the draft; or `off`",
+        default="off",
+        parse=_one_of("extract", "off"),
     )
     claude_model: str = setting(
         "RAG_CLAUDE_MODEL", explain="the model for questions that choose Claude", default="claude-sonnet-5-5"
@@ -181,6 +221,25 @@ class WorkerConfig(ProducerConfig):
         explain="for developers only: a folder where every prompt and raw draft is written, in clear text",
         default=None,
         parse=Path,
+    )
+    log_format: str = setting(
+        "RAG_LOG_FORMAT",
+        explain="the workers' and beat's log: `text`, or `json` for a line of JSON a record",
+        default="text",
+        parse=_one_of("text", "json"),
+    )
+    metrics_port: int | None = setting(
+        "RAG_METRICS_PORT",
+        explain="where a worker serves `/metrics` for Prometheus, a port for each worker; default: nowhere",
+        default=None,
+        parse=_count,
+    )
+    metrics_host: str = setting("RAG_METRICS_HOST", explain="the address that it serves them on", default="127.0.0.1")
+    spans_url: str = setting(
+        "RAG_SPANS_URL",
+        explain="an OpenTelemetry collector: `http://host:4318/v1/traces`; needs the extra `otel`; default: no spans",
+        default="",
+        parse=_url,
     )
     data_dir: Path = setting(
         "RAG_DATA_DIR",

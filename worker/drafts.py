@@ -1,4 +1,4 @@
-"""What a model was asked and what it wrote, one JSON line a question, in a file; for developers, off by default.
+"""What a model was asked and what it wrote, one JSON line a draft, in a file; for developers, off by default.
 
 This is the only place where a draft is written down. It never reaches Redis, a log or an app.
 """
@@ -13,6 +13,7 @@ from worker.prompt import Prompt
 from worker.records import Draft
 
 _FILE = "drafts.jsonl"
+_RULE = "\n--- asked once more ---\n"
 
 
 class Trace:
@@ -23,7 +24,7 @@ class Trace:
         self._path = folder / _FILE
 
     def write(self, question_id: str, prompt: Prompt, draft: Draft) -> None:
-        """Append one question's prompt and draft."""
+        """Append one prompt and its draft."""
         line = json.dumps({"id": question_id, "messages": prompt.messages, "draft": draft.text})
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with os.fdopen(file, "a", encoding="utf-8") as stream:
@@ -31,9 +32,10 @@ class Trace:
 
 
 def read_drafts(folder: Path) -> dict[str, str]:
-    """Return what the model wrote, by question id."""
+    """Return what the models wrote, by question id; the drafts of one question in order, with a rule between."""
     path = folder / _FILE
-    if not path.exists():
-        return {}
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return {record["id"]: record["draft"] for record in map(json.loads, lines)}
+    drafts: dict[str, list[str]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        record = json.loads(line)
+        drafts.setdefault(record["id"], []).append(record["draft"])
+    return {question: _RULE.join(texts) for question, texts in drafts.items()}

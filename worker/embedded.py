@@ -27,21 +27,47 @@ _PROBE_SECONDS = 1.0
 _FLOWER_USER = "operator"
 
 
+# Redis' users, and the variable by which docker-compose.yml takes the password of each; `default` administers.
+_ROLES = {
+    "default": "RAG_REDIS_PASSWORD",
+    "worker": "RAG_WORKER_PASSWORD",
+    "producer": "RAG_PRODUCER_PASSWORD",
+    "beat": "RAG_BEAT_PASSWORD",
+    "flower": "RAG_FLOWER_REDIS_PASSWORD",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Stack:
     """Where an embedded stack listens, and its secrets; kept in the data folder for the next start."""
 
     folder: Path
     redis_port: int
-    redis_password: str
+    redis_passwords: Mapping[str, str]
+    """By role: `worker`, `producer`, `beat`, `flower`, and `default` for the administrator."""
     flower_port: int
     flower_password: str
     model_port: int
+    metrics_ports: Mapping[str, int]
+    """Of the answer and the ingest worker."""
+
+    def url(self, role: str) -> str:
+        """Return the URL by which a role reaches Redis."""
+        return f"redis://{role}:{self.redis_passwords[role]}@{_LOOPBACK}:{self.redis_port}/0"
 
     @property
     def broker_url(self) -> str:
         """The URL that an app needs."""
-        return f"redis://:{self.redis_password}@{_LOOPBACK}:{self.redis_port}/0"
+        return self.url("producer")
+
+    @property
+    def model_url(self) -> str:
+        """Where the stack's own model server answers, if it has one."""
+        return f"http://{_LOOPBACK}:{self.model_port}/v1"
+
+    def metrics_url(self, worker: str) -> str:
+        """Return where the `answer` or the `ingest` worker serves its figures."""
+        return f"http://{_LOOPBACK}:{self.metrics_ports[worker]}/metrics"
 
     @property
     def flower_url(self) -> str:
@@ -50,27 +76,38 @@ class Stack:
 
     @property
     def settings_file(self) -> Path:
-        """A file for the shell: `. .rag/env`."""
+        """A file for an app's shell: `. .rag/up/env`."""
         return self.folder / "env"
 
+    @property
+    def operator_file(self) -> Path:
+        """A file for the shell of `python -m worker check` and `rebuild`, which work as a worker does."""
+        return self.folder / "operator-env"
+
     def write_settings(self) -> None:
-        """Write what an app on this machine needs to reach the stack, readable by its owner alone."""
-        programs = Path(sys.executable).parent
-        text = f"export RAG_BROKER_URL='{self.broker_url}'\nexport PATH='{programs}':\"$PATH\"\n"
-        _write_private(self.settings_file, text)
+        """Write what a shell on this machine needs to reach the stack, readable by its owner alone."""
+        programs = f"export PATH='{Path(sys.executable).parent}':\"$PATH\"\n"
+        _write_private(self.settings_file, f"export RAG_BROKER_URL='{self.url('producer')}'\n{programs}")
+        _write_private(
+            self.operator_file,
+            f"export RAG_BROKER_URL='{self.url('worker')}'\n"
+            f"export RAG_DATA_DIR='{self.folder}'\n"
+            f'export {LOCAL_URL_VARIABLE}="${{{LOCAL_URL_VARIABLE}:-{self.model_url}}}"\n{programs}',
+        )
 
 
 def prepare(folder: Path) -> Stack:
     """Return the stack of a data folder, with fresh ports and its own lasting passwords."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    ports = _free_ports(3)
+    ports = _free_ports(5)
     return Stack(
         folder=folder.resolve(),
         redis_port=ports[0],
-        redis_password=_lasting_password(folder / "redis-password"),
+        redis_passwords={role: _lasting_password(folder / f"redis-password-{role}") for role in _ROLES},
         flower_port=ports[1],
         flower_password=_lasting_password(folder / "flower-password"),
         model_port=ports[2],
+        metrics_ports={"answer": ports[3], "ingest": ports[4]},
     )
 
 
@@ -106,40 +143,59 @@ def services(stack: Stack, environment: Mapping[str, str]) -> list[Service]:
     """
     commands = service_commands()
     own_model = not environment.get(LOCAL_URL_VARIABLE)
-    base = _environment(stack, environment, own_model=own_model)
+    base = {**environment, **_shared(stack, environment, own_model=own_model)}
+    own = _own(stack)
     ready = _probes(stack)
     names = ["redis", *(["model"] if own_model else []), "answer", "ingest", "beat", "flower"]
     for name in ("answer", "ingest", "beat"):
         for kind in ("alive", "ready"):
             node_file(stack.folder, kind, name).unlink(missing_ok=True)
-    return [Service(name, _command(commands[name]), base, ready[name]) for name in names]
+    return [Service(name, _command(commands[name]), {**base, **own[name]}, ready[name]) for name in names]
 
 
-def _environment(stack: Stack, environment: Mapping[str, str], *, own_model: bool) -> dict[str, str]:
-    own = {
-        "PATH": os.pathsep.join(
-            [str(_redis_folder()), str(Path(sys.executable).parent), environment.get("PATH", "")]
-        ),
+def _shared(stack: Stack, environment: Mapping[str, str], *, own_model: bool) -> dict[str, str]:
+    path = [str(_redis_folder()), str(Path(sys.executable).parent), environment.get("PATH", "")]
+    shared = {
+        "PATH": os.pathsep.join(path),
         "HF_HUB_OFFLINE": "1",
         # Several processes share few cores here: a thread that waits must not keep one busy.
         "OMP_WAIT_POLICY": "PASSIVE",
         "PYTHONUNBUFFERED": "1",
         "RAG_DATA_DIR": str(stack.folder),
-        "RAG_BROKER_URL": stack.broker_url,
-        "RAG_REDIS_BIND": _LOOPBACK,
-        "RAG_REDIS_PORT": str(stack.redis_port),
-        "RAG_REDIS_PASSWORD": stack.redis_password,
-        "RAG_REDIS_DIR": str(_folder(stack, "redis")),
-        "RAG_MODEL_HOST": _LOOPBACK,
-        "RAG_MODEL_PORT": str(stack.model_port),
-        "BROKER_URL": stack.broker_url,
-        "FLOWER_ADDRESS": _LOOPBACK,
-        "FLOWER_PORT": str(stack.flower_port),
-        "FLOWER_BASIC_AUTH": f"{_FLOWER_USER}:{stack.flower_password}",
     }
     if own_model:
-        own[LOCAL_URL_VARIABLE] = f"http://{_LOOPBACK}:{stack.model_port}/v1"
-    return {**environment, **own}
+        shared[LOCAL_URL_VARIABLE] = stack.model_url
+    return shared
+
+
+def _own(stack: Stack) -> dict[str, dict[str, str]]:
+    """What each service alone is told: a role's password is for that role."""
+    return {
+        "redis": {
+            "RAG_REDIS_BIND": _LOOPBACK,
+            "RAG_REDIS_PORT": str(stack.redis_port),
+            "RAG_REDIS_DIR": str(_folder(stack, "redis")),
+            **{variable: stack.redis_passwords[role] for role, variable in _ROLES.items()},
+        },
+        "model": {"RAG_MODEL_HOST": _LOOPBACK, "RAG_MODEL_PORT": str(stack.model_port)},
+        "answer": _worker(stack, "answer"),
+        "ingest": _worker(stack, "ingest"),
+        "beat": {"RAG_BROKER_URL": stack.url("beat")},
+        "flower": {
+            "BROKER_URL": stack.url("flower"),
+            "FLOWER_ADDRESS": _LOOPBACK,
+            "FLOWER_PORT": str(stack.flower_port),
+            "FLOWER_BASIC_AUTH": f"{_FLOWER_USER}:{stack.flower_password}",
+        },
+    }
+
+
+def _worker(stack: Stack, name: str) -> dict[str, str]:
+    return {
+        "RAG_BROKER_URL": stack.url("worker"),
+        "RAG_METRICS_HOST": _LOOPBACK,
+        "RAG_METRICS_PORT": str(stack.metrics_ports[name]),
+    }
 
 
 def _command(words: list[str]) -> list[str]:
@@ -167,7 +223,7 @@ def _redis_answers(stack: Stack) -> bool:
     try:
         with socket.create_connection((_LOOPBACK, stack.redis_port), _PROBE_SECONDS) as connection:
             connection.settimeout(_PROBE_SECONDS)
-            connection.sendall(f"AUTH {stack.redis_password}\r\nPING\r\n".encode())
+            connection.sendall(f"AUTH {stack.redis_passwords['default']}\r\nPING\r\n".encode())
             answer = b""
             while answer.count(b"\r\n") < 2:
                 part = connection.recv(256)

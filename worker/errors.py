@@ -24,8 +24,9 @@ Messages name files, settings and remedies, never a question, an answer or a doc
     │   ├── CollectionTooLarge       the vectors do not fit into the device's memory
     │   └── VectorRefused            wrong dimension, zero, NaN or infinite
     ├── ConnectorError
-    │   ├── ModelBusy                too many calls in flight                        (retryable)
+    │   ├── ModelBusy                too many calls in flight, here or at the server (retryable)
     │   ├── ModelUnavailable         the model server does not answer                (retryable)
+    │   │   └── ModelUnreachable     no connection to it can be made                 (retryable)
     │   ├── ModelRefused             the server rejected the call (key, billing, content)
     │   └── ModelAnswerInvalid       the server answered something unreadable
     ├── DeliveryError
@@ -140,15 +141,23 @@ class ConnectorError(WorkerError):
 
 
 class ModelBusy(ConnectorError):
-    """Raised when no place for another call in flight came free in time."""
+    """Raised when no place for another call came free in time; `retry_after` is the wait that a server asked for."""
 
     retryable = True
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after  # seconds
 
 
 class ModelUnavailable(ConnectorError):
     """Raised when the model server cannot be reached or does not answer in time."""
 
     retryable = True
+
+
+class ModelUnreachable(ModelUnavailable):
+    """Raised when no connection to the model server can be made, or it is closed before any answer begins."""
 
 
 class ModelRefused(ConnectorError):

@@ -33,7 +33,6 @@ from worker.verification import require_same_vectors
 
 _log = logging.getLogger(__name__)
 
-_CHECK = "check the folder and its mount. If the loss is meant: python -m worker rebuild {} --accept-loss"
 _TAKEN = "an uploaded document has this name; rename the file, or delete that document"
 _ANEW = "every document was embedded anew: the embedder or the way of cutting has changed"
 _NO_VECTORS = np.empty((0, 0), dtype=np.float32)
@@ -108,13 +107,15 @@ class IngestFlow:
         collection: str,
         progress: Callable[[IngestProgress], None] = lambda _: None,
         stop: Callable[[], bool] = _never,
+        wait: float = 0.0,
     ) -> IngestOutcome:
         """Make `folder` the content of `collection`; an unchanged file costs a look at its size and time.
 
-        `stop` is asked between documents. Raises FolderUnavailable and FolderMismatch (nothing was changed),
-        IngestRunning, IngestStopped, EmbedderMismatch, StoreUnavailable.
+        `stop` is asked between documents; `wait` seconds are waited for another run's end. Raises
+        FolderUnavailable and FolderMismatch (nothing was changed), IngestRunning, IngestStopped, EmbedderMismatch,
+        StoreUnavailable.
         """
-        with self._leased(collection, folder) as lease:
+        with self._leased(collection, folder, wait=wait) as lease:
             files = list_files(folder)
             facts = self._store.facts(collection)
             _require_its_folder(facts, collection, folder)
@@ -140,7 +141,8 @@ class IngestFlow:
         """Read and embed every file of `folder` anew, beside what answers now, and switch when all is there.
 
         For what `ingest` cannot see: a mended library, another layout, a loss that is meant, another folder. Without
-        a folder only what was uploaded is embedded anew. Raises as `ingest`, and UnknownCollection.
+        a folder only what was uploaded is embedded anew. Raises as `ingest`, and UnknownCollection; FolderUnavailable
+        also where too many of the stored names are gone, unless `accept_loss`.
         """
         with self._leased(collection, folder) as lease:
             files = list_files(folder) if folder else []
@@ -151,10 +153,10 @@ class IngestFlow:
     # --- before and after ------------------------------------------------------------------------
 
     @contextmanager
-    def _leased(self, collection: str, folder: Path | None) -> Iterator[Lease]:
+    def _leased(self, collection: str, folder: Path | None, *, wait: float = 0.0) -> Iterator[Lease]:
         """Keep other runs out; note a fault of the collection's folder where operators look."""
         lease = Lease(self._store.database, collection, seconds=self._lease_seconds)
-        with lease.held():
+        with lease.held(wait=wait):
             try:
                 yield lease
             except FolderUnavailable as error:
@@ -195,10 +197,11 @@ class IngestFlow:
     def _build(self, run: _Run, files: list[SourceFile], *, accept_loss: bool = False) -> None:
         """Build all anew beside the live generation, or go on where a run that died left off; then switch."""
         live = self._store.documents(run.collection)
-        known = sum(info.origin == "folder" for info in live.values())
-        if self._is_suspicious(known - len(files), known, len(files)) and not accept_loss:
-            check = _CHECK.format(run.collection)
-            raise FolderUnavailable(f"the folder holds {len(files)} files and {known} documents are stored: {check}")
+        known = {name for name, info in live.items() if info.origin == "folder"}
+        gone = known - {file.name for file in files}
+        if self._is_suspicious(len(gone), len(known), len(files)) and not accept_loss:
+            raise FolderUnavailable(_loss(run.collection, len(gone), len(known)))
+        run.tally.removed = len(gone)
         run.generation = self._store.stage(run.collection, **self._embedding)
         carried = self._carry_over(run, live)
         todo = self._planned(run, files, self._store.documents(run.collection, generation=run.generation), live)
@@ -286,8 +289,7 @@ class IngestFlow:
     def _remove(self, run: _Run, names: list[str], *, known: int) -> None:
         """Remove what the folder lost, unless it lost so much that the folder itself is the likelier fault."""
         if self._is_suspicious(len(names), known, run.tally.total):
-            check = _CHECK.format(run.collection)
-            run.alarm = f"{len(names)} of {known} documents are gone; nothing was removed: {check}"
+            run.alarm = _loss(run.collection, len(names), known)
             run.tally.warnings.append(run.alarm)
             _log.warning("collection %s: %s", run.collection, run.alarm)
             return
@@ -301,6 +303,13 @@ class IngestFlow:
 
 def _real(folder: Path | None) -> str:
     return os.path.realpath(folder) if folder else ""
+
+
+def _loss(collection: str, gone: int, known: int) -> str:
+    return (
+        f"{gone} of {known} documents are gone from the folder and none was removed: check the folder and its mount; "
+        f"if the loss is meant: python -m worker rebuild {collection} --accept-loss"
+    )
 
 
 def _require_its_folder(facts: Facts, collection: str, folder: Path) -> None:

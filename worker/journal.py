@@ -1,4 +1,4 @@
-"""What the workers write down in Redis beside queues and documents: starts, nights, last ingests, signs of life.
+"""What the workers write down in Redis beside queues and documents: starts of tasks, and nights.
 
 rag:starts:ID            string  how often the task was started since it last ended in order
 rag:night:{C}:DATE       string  the id of the task that ingests, or has ingested, collection C for that night
@@ -8,7 +8,7 @@ rag:ingested             hash    collection -> Unix time at which its last succe
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -21,7 +21,6 @@ from worker.errors import StoreError, StoreUnavailable
 
 _SECONDS: Final = 5.0
 _STARTS: Final = "rag:starts:"
-_INGESTED: Final = "rag:ingested"
 # Longer than any task waits: after that, nobody asks how often it was started.
 _STARTS_EXPIRE: Final = 48 * 3600
 # A night is asked for until the next one is due.
@@ -87,16 +86,6 @@ class Journal:
         with _translated():
             self._client.delete(_night(collection, date))
 
-    def note_ingest(self, collection: str) -> None:
-        """Note that an ingest of the collection has just succeeded."""
-        with _translated():
-            self._client.hset(_INGESTED, collection, repr(time.time()))
-
-    def last_ingests(self) -> Mapping[str, float]:
-        """Return when each collection was last ingested with success, in Unix seconds."""
-        with _translated():
-            return {name: float(at) for name, at in self._client.hgetall(_INGESTED).items()}
-
     def waiting(self, queue: str) -> int:
         """Return how many messages wait in a queue."""
         with _translated():
@@ -124,5 +113,9 @@ def _translated() -> Iterator[None]:
         yield
     except (redis.ConnectionError, redis.TimeoutError) as error:
         raise StoreUnavailable(f"Redis is away ({type(error).__name__})") from error
+    except redis.ResponseError as error:
+        if isinstance(error, redis.exceptions.OutOfMemoryError) or "MISCONF" in str(error):
+            raise StoreUnavailable("Redis takes no write now: its memory or its disk is full") from error
+        raise StoreError(f"Redis refused a command: {type(error).__name__}") from error
     except redis.RedisError as error:
         raise StoreError(f"Redis refused a command: {type(error).__name__}") from error

@@ -114,6 +114,8 @@ class Draft:
     """The model stopped at its token limit, not at the end of its answer."""
     usage: Mapping[str, int] = field(default_factory=dict)
     """Token counts as the server reported them."""
+    shown: int | None = None
+    """How many of the prompt's passages, from the first on, the model's context had room for; None for all."""
 
 
 # --- the verdict -------------------------------------------------------------------------------
@@ -224,15 +226,32 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """A draft as the check left it, and what it was made with."""
+
+    verdict: Verdict
+    connector: str
+    passages: tuple[Passage, ...]
+    """Those that the model was shown."""
+    model: str = ""
+    usage: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What the answer flow gives: a verdict, and what it was reached with; never a draft."""
 
     verdict: Verdict
     passages: tuple[Passage, ...] = ()
     reason: str = ""
-    """Why there is no answer: `no_evidence`, `model_abstained`, `nothing_supported`; "" otherwise."""
+    """Why there is no answer: `no_evidence`, `model_abstained`, `nothing_supported`, `truncated`; "" otherwise."""
+    connector: str = ""
+    """The one that the verdict's draft came from; "" where none was asked."""
     model: str = ""
+    attempts: tuple[Attempt, ...] = ()
+    """Every checked draft in order; the verdict is that of the best."""
     usage: Mapping[str, int] = field(default_factory=dict)
+    """Tokens of all attempts together."""
     timings: Mapping[str, float] = field(default_factory=dict)
     """Seconds a stage."""
 

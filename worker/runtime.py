@@ -17,7 +17,7 @@ from worker.errors import StoreError, StoreUnavailable
 if TYPE_CHECKING:
     from worker.answer import AnswerFlow
     from worker.claims import Claims
-    from worker.connectors import Connector
+    from worker.connectors import Connector, Health
     from worker.embedding import Embedder
     from worker.index import Index
     from worker.ingest import IngestFlow
@@ -79,8 +79,26 @@ class Runtime:
 
     @cached_property
     def connectors(self) -> dict[str, Connector]:
-        """The models that can be asked."""
-        return self._connectors()
+        """The models by name; Claude only where a key is: a question that chooses it elsewhere is refused."""
+        from worker.connectors.claude import ClaudeConnector
+        from worker.connectors.extract import ExtractConnector
+        from worker.connectors.local import LocalConnector
+
+        config = self.config
+        local = LocalConnector(
+            config.local_url,
+            model=config.local_model,
+            api_key=config.local_api_key,
+            constrained=config.constrained == "auto",
+            context=config.local_context,
+            in_flight=config.local_in_flight,
+        )
+        connectors: dict[str, Connector] = {"local": local, "extract": ExtractConnector(self.embedder)}
+        if config.claude_api_key:
+            connectors["claude"] = ClaudeConnector(
+                api_key=config.claude_api_key, model=config.claude_model, url=config.claude_url
+            )
+        return connectors
 
     @cached_property
     def answers(self) -> AnswerFlow:
@@ -97,6 +115,8 @@ class Runtime:
             evidence_tokens=self.config.evidence_tokens,
             min_score=self.embedder.min_score if minimum is None else minimum,
             answer_tokens=self.config.answer_tokens,
+            repairs={"local": self.config.repair_attempts},
+            fallback="" if self.config.fallback == "off" else self.config.fallback,
             trace=Trace(self.config.trace_dir) if self.config.trace_dir else None,
         )
 
@@ -124,12 +144,14 @@ class Runtime:
     def warm_up(self, *, answering: bool) -> None:
         """Build now what the first task would wait for; raises what building raises.
 
-        A collection that this worker's embedder did not write is logged with its remedy; the others answer.
+        A collection that this worker's embedder did not write is logged with its remedy, and so is a model that is
+        away: it may be up by the first question.
         """
         if not answering:
             _ = self.ingests
             return
         _ = self.answers
+        threading.Thread(target=self._log_health, name="model-health", daemon=True).start()
         try:
             for collection in self.store.collections():
                 self._check_live(collection)
@@ -153,7 +175,11 @@ class Runtime:
     def ready(self) -> bool:
         """Say whether a question would find every collection resident and a model that answers; takes seconds."""
         self.index.load_all()
-        return any(_reachable(connector) for connector in self.connectors.values())
+        return any(health.reachable for name, health in self.health().items() if name != "extract")
+
+    def health(self) -> dict[str, Health]:
+        """Ask after every connector's model, by name; takes some seconds where one does not answer."""
+        return {name: connector.health() for name, connector in self.connectors.items()}
 
     def faults(self, *, answering: bool) -> list[str]:
         """Return what an operator should mend, as sentences with the remedy; may take seconds."""
@@ -161,31 +187,13 @@ class Runtime:
 
         found = full_disk(self.config.data_dir)
         if answering:
-            found += unreachable_models(self.connectors) + unreadable_collections(
-                self.store, self.embedder.fingerprint
-            )
+            found += unreachable_models(self.health())
+            found += unreadable_collections(self.store, self.embedder.fingerprint)
         return found
 
-    def _connectors(self) -> dict[str, Connector]:
-        """Claude is there only where a key is: a question that chooses it elsewhere is refused, not rerouted."""
-        from worker.connectors.claude import ClaudeConnector
-        from worker.connectors.local import LocalConnector
-
-        config = self.config
-        connectors: dict[str, Connector] = {
-            "local": LocalConnector(config.local_url, model=config.local_model, api_key=config.local_api_key)
-        }
-        if config.claude_api_key:
-            connectors["claude"] = ClaudeConnector(
-                api_key=config.claude_api_key, model=config.claude_model, url=config.claude_url
-            )
-        return connectors
-
-
-def _reachable(connector: Connector) -> bool:
-    """Ask a connector after its model, where it can say."""
-    health = getattr(connector, "health", None)
-    return health is None or bool(health().reachable)
+    def _log_health(self) -> None:
+        for name, health in self.health().items():
+            _log.log(logging.INFO if health.reachable else logging.WARNING, "connector %s: %s", name, health)
 
 
 _lock = threading.Lock()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class Stopwatch:
-    """Measures stages that follow one another; `seconds` maps a stage to its time."""
+    """Measures stages that follow one another; `seconds` maps a stage to its time, all its turns together."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -20,4 +20,4 @@ class Stopwatch:
         try:
             yield
         finally:
-            self.seconds[name] = time.perf_counter() - start
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start

@@ -79,13 +79,21 @@ class Supervisor:
         """Return the process id of each service."""
         return {name: child.process.pid for name, child in self._children.items()}
 
+    def ended(self, name: str) -> bool:
+        """Say whether a service's process has ended and was not started again."""
+        return self._children[name].process.poll() is not None
+
     def stop(self) -> None:
         """Stop all, the last started first; who does not end in time is killed, and said so."""
-        for child in reversed(self._children.values()):
-            if child.process.poll() is None:
-                child.process.send_signal(signal.SIGTERM)
-                self._await_end(child)
-        self._children.clear()
+        for name in reversed(list(self._children)):
+            self.end(name)
+
+    def end(self, name: str) -> None:
+        """Stop one service, for good."""
+        child = self._children.pop(name)
+        if child.process.poll() is None:
+            child.process.send_signal(signal.SIGTERM)
+            self._await_end(child)
 
     def _await_end(self, child: _Child) -> None:
         try:

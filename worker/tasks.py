@@ -1,4 +1,4 @@
-"""The Celery edge: a message in, the flow, a message out. The only room that knows contract and records."""
+"""The Celery edge: a message in, the flow, a message out."""
 
 from __future__ import annotations
 
@@ -17,23 +17,14 @@ from celery.exceptions import Reject
 
 from producer.contract import (
     Answer,
-    Audit,
     DeleteRequest,
     DocumentList,
     DocumentsRequest,
-    DocumentState,
-    Dropped,
-    Figure,
-    Filters,
     IngestReport,
     IngestRequest,
     Progress,
     Question,
-    Refusal,
     Reply,
-    Sentence,
-    Shown,
-    Source,
     UploadRequest,
 )
 from producer.errors import RagError
@@ -52,13 +43,12 @@ from producer.names import (
 )
 from worker import runtime, stopping
 from worker.capacity import require_room
-from worker.citations import REASONS
 from worker.delivery import SingleFlight, run_capped
 from worker.errors import Cancelled, DeadlineExceeded, IngestStopped, WorkerError
-from worker.filters import Filter
+from worker.lease import LEASE_SECONDS
 from worker.nights import due_night
-from worker.records import CitedSource, IngestOutcome, IngestProgress, Outcome, Passage
-from worker.stored import DocumentInfo
+from worker.records import IngestOutcome, IngestProgress
+from worker.translation import answer_of, document_of, filter_of, report_of
 
 _log = logging.getLogger(__name__)
 # Progress is looked at by people: more often than this is only work for Redis.
@@ -123,7 +113,7 @@ def _once(task: Any, work: Callable[[], dict[str, Any]], *, deadline: float) -> 
     task_id = task.request.id
 
     def run() -> Any:
-        if task.request.delivery_info.get("redelivered"):
+        if _is_redelivered(task):
             ended = task.backend.get_task_meta(task_id)
             if ended["status"] == states.SUCCESS:
                 return ended["result"]
@@ -133,6 +123,10 @@ def _once(task: Any, work: Callable[[], dict[str, Any]], *, deadline: float) -> 
         return run_capped(task_id, work, journal=runtime.current().journal, deadline=deadline)
 
     return _flights.run(task_id, run)
+
+
+def _is_redelivered(task: Any) -> bool:
+    return bool(task.request.delivery_info.get("redelivered"))
 
 
 def _answered(question: Question) -> dict[str, Any]:
@@ -150,29 +144,31 @@ def _answered(question: Question) -> dict[str, Any]:
         min_score=question.min_score,
         policy=question.policy,
         deadline=question.deadline,
-        where=_filter(question.filters),
+        where=filter_of(question.filters),
         history=tuple((turn.role, turn.content) for turn in question.history),
         cancelled=lambda: runtime.current().board.is_cancelled(question.id),
     )
-    return _answer(question, outcome, queued=started - question.asked_at).to_dict()
+    return answer_of(question, outcome, queued=started - question.asked_at).to_dict()
 
 
 def _ingested(task: Any, request: IngestRequest) -> dict[str, Any]:
     _require_room()
     flag, database = CANCEL_PREFIX + task.request.id, runtime.current().store.database
+    # The run that died with its process, and comes back with this one, still has the collection's lease for a while.
+    wait = 2 * LEASE_SECONDS if _is_redelivered(task) else 0.0
     try:
         outcome = runtime.current().ingests.ingest(
             Path(request.folder),
             collection=request.collection,
             progress=_ProgressTeller(task),
             stop=lambda: stopping.is_told() or database.exists(flag),
+            wait=wait,
         )
     except IngestStopped as error:
         if stopping.is_told():
             _put_back(task)
         raise Cancelled(str(error)) from None
-    runtime.current().journal.note_ingest(request.collection)
-    return _report(request.collection, outcome).to_dict()
+    return report_of(request.collection, outcome).to_dict()
 
 
 def _put_back(task: Any) -> NoReturn:
@@ -236,7 +232,7 @@ def _deleted(request: DeleteRequest) -> IngestOutcome:
 
 
 def _reported(request: R, work: Callable[[R], IngestOutcome]) -> dict[str, Any]:
-    return _report(request.collection, work(request)).to_dict()
+    return report_of(request.collection, work(request)).to_dict()
 
 
 @_task(DOCUMENTS_TASK)
@@ -251,7 +247,7 @@ def documents(self: Any, message: Mapping[str, Any]) -> dict[str, Any]:
             folder=facts.folder,
             ingested_at=facts.ingested_at,
             warning=facts.warning,
-            documents=tuple(_document(info) for _, info in sorted(stored.items())),
+            documents=tuple(document_of(info) for _, info in sorted(stored.items())),
         ).to_dict()
 
 
@@ -273,7 +269,9 @@ class _ProgressTeller:
         _require_room()
         told = Progress(**asdict(progress))
         self._task.update_state(state=PROGRESS_STATE, meta=told.to_dict())
-        self._task.send_event(PROGRESS_EVENT, done=told.done, total=told.total)
+        # Flower shows an event's `result` while the task runs.
+        words = f"{told.done} of {told.total} documents"
+        self._task.send_event(PROGRESS_EVENT, done=told.done, total=told.total, result=words)
 
 
 @contextmanager
@@ -290,108 +288,3 @@ def _told_as_failure() -> Iterator[None]:
         _log.error("unforeseen %s\n%s", type(error).__name__, place)
         reason = f"unforeseen {type(error).__name__}; the worker's log says where"
         raise TaskFailure("InternalError", reason, False) from None
-
-
-# --- contract to records, and back ------------------------------------------------------------------
-
-
-def _filter(filters: Filters | None) -> Filter | None:
-    if filters is None:
-        return None
-    return Filter(
-        patterns=filters.names,
-        folder=filters.folder,
-        modified_from_ns=_nanoseconds(filters.modified_from),
-        modified_until_ns=_nanoseconds(filters.modified_until),
-        tags=frozenset(filters.tags),
-    )
-
-
-def _nanoseconds(seconds: float | None) -> int | None:
-    return None if seconds is None else round(seconds * 1e9)
-
-
-def _answer(question: Question, outcome: Outcome, *, queued: float) -> Answer:
-    verdict = outcome.verdict
-    return Answer(
-        question_id=question.id,
-        text=verdict.text,
-        sources=tuple(_source(source, outcome.passages) for source in verdict.sources),
-        sources_line=verdict.sources_line,
-        abstained=verdict.abstained,
-        reason=outcome.reason,
-        connector=question.connector,
-        model=outcome.model,
-        policy=verdict.policy,
-        timings={"queue": max(0.0, queued), **outcome.timings},
-        usage=outcome.usage,
-        audit=_audit(outcome),
-    )
-
-
-def _audit(outcome: Outcome) -> Audit:
-    verdict = outcome.verdict
-    return Audit(
-        cited=verdict.cited,
-        kept=tuple(source.name for source in verdict.sources),
-        dropped=tuple(
-            Dropped(**asdict(dropped), explanation=REASONS.get(dropped.reason, "")) for dropped in verdict.dropped
-        ),
-        shown=tuple(
-            Shown(name=passage.name, score=passage.score, page=passage.page, heading=passage.heading)
-            for passage in outcome.passages
-        ),
-        verified_by_check=tuple(_source(source, outcome.passages) for source in verdict.verified_by_check),
-        citations_reported=verdict.citations_reported,
-        truncated=verdict.truncated,
-        flags=verdict.flags,
-        sentences=tuple(
-            Sentence(start=s.start, end=s.end, state=s.state, support=s.support, flags=s.flags)
-            for s in verdict.sentences
-        ),
-        figures=tuple(Figure(string=f.string, state=f.state, reason=f.reason) for f in verdict.figures),
-    )
-
-
-def _source(source: CitedSource, passages: tuple[Passage, ...]) -> Source:
-    """Move the quote's offsets from the passage to the document."""
-    passage = passages[source.passage]
-    found = source.start is not None and source.end is not None
-    return Source(
-        name=source.name,
-        page=passage.page,
-        heading=passage.heading,
-        location=passage.location,
-        quote=source.quote,
-        start=passage.start + (source.start or 0) if found else None,
-        end=passage.start + (source.end or 0) if found else None,
-        score=passage.score,
-        also_in=passage.also_in,
-    )
-
-
-def _document(info: DocumentInfo) -> DocumentState:
-    return DocumentState(
-        name=info.name,
-        state=info.state,
-        reason=info.reason,
-        chunks=info.chunks,
-        size=info.size,
-        ingested_at=info.ingested_at,
-        tags=info.tags,
-    )
-
-
-def _report(collection: str, outcome: IngestOutcome) -> IngestReport:
-    return IngestReport(
-        collection=collection,
-        added=outcome.added,
-        changed=outcome.changed,
-        removed=outcome.removed,
-        renamed=outcome.renamed,
-        unchanged=outcome.unchanged,
-        refused=tuple(Refusal(**asdict(refused)) for refused in outcome.refused),
-        chunks=outcome.chunks,
-        seconds=outcome.seconds,
-        warnings=outcome.warnings,
-    )

@@ -23,15 +23,14 @@ from celery.worker import state
 from kombu.transport import TRANSPORT_ALIASES
 from kombu.transport.virtual import QoS as LocalQoS
 from kombu.utils.json import dumps, loads
-from redis.exceptions import OutOfMemoryError
 
 # Known to type checkers in part only.
 _kombu: Any = kombu.transport.redis
 _state: Any = state
 _log = logging.getLogger(__name__)
 
-# How long a worker rests before it looks again at a Redis that is too full to wait on.
-_FULL_SECONDS: Final = 0.5
+# How long a worker rests before it asks again a Redis that refuses.
+_REST_SECONDS: Final = 0.5
 
 # KEYS queue, unacked, unacked_index; ARGV message, tag, note, now. A full Redis must let this pass: it frees as much
 # as it takes.
@@ -116,12 +115,17 @@ class Channel(_kombu.Channel):  # type: ignore[misc]
     def _told(self, **options: Any) -> bytes | None:
         try:
             return self.client.parse_response(self.client.connection, "BLMOVE", **options)  # type: ignore[no-any-return]
-        except OutOfMemoryError:
-            time.sleep(_FULL_SECONDS)
+        except self.ResponseError as error:
+            self._rest(error)
             return self._last(self._awaited)
         except self.connection_errors:
             self.client.connection.disconnect()
             raise
+
+    def _rest(self, error: Exception) -> None:
+        """Bear with a Redis that takes no write: it is full, or its disk is. Kombu would end the worker."""
+        _log.warning("Redis refuses to hand out messages: %.60s", error)
+        time.sleep(_REST_SECONDS)
 
     def _get(self, queue: str) -> dict[str, Any]:
         found = self._last(queue)
@@ -148,7 +152,11 @@ class Channel(_kombu.Channel):  # type: ignore[misc]
                 )
                 return None
             keys = [queue, self.unacked_key, self.unacked_index_key]
-            claimed = client.register_script(_CLAIM)(keys, [found, tag, note, time.time()])
+            try:
+                claimed = client.register_script(_CLAIM)(keys, [found, tag, note, time.time()])
+            except self.ResponseError as error:
+                self._rest(error)
+                return None
             return message if claimed else None
 
 

@@ -34,6 +34,11 @@ class RunningStack:
     def environment(self) -> dict[str, str]:
         return {**clean_environment(), "RAG_BROKER_URL": self.broker_url}
 
+    @property
+    def operator_environment(self) -> dict[str, str]:
+        url = (self.data / "operator-env").read_text().partition("'")[2].partition("'")[0]
+        return {**clean_environment(), "RAG_BROKER_URL": url}
+
     def printed(self) -> str:
         return self.output.read_text(errors="replace")
 

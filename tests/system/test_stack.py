@@ -14,10 +14,12 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+import redis
 
-from producer import RagClient
+from producer import RagClient, TaskCancelled
 from tests.system.conftest import ROOT, RunningStack, clean_environment, start, stop
 from worker.config import load
 from worker.schedule import nightly_entries
@@ -25,6 +27,7 @@ from worker.schedule import nightly_entries
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 COLLECTION = "handbook"
+DEDUCTIBLE = b"The collision deductible in the 2024 auto policy is $500."
 QUESTION = "What is the collision deductible in the 2024 auto policy?"
 RAG = [str(Path(sys.executable).parent / "rag")]
 
@@ -103,7 +106,12 @@ def test_a_folder_that_is_missing_is_one_readable_line(stack):
 def test_a_rebuild_by_the_readmes_command_keeps_every_document(stack, handbook):
     words = shlex.split(".venv/bin/python -m worker rebuild handbook --folder examples/handbook")
     ran = subprocess.run(
-        [sys.executable, *words[1:]], cwd=ROOT, env=stack.environment, capture_output=True, text=True, timeout=240
+        [sys.executable, *words[1:]],
+        cwd=ROOT,
+        env=stack.operator_environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
     )
     assert ran.returncode == 0, ran.stderr
     assert "handbook: 12 documents" in ran.stdout
@@ -118,7 +126,7 @@ def test_what_beat_sends_at_night_ingests_the_folder(stack, tmp_path: Path):
     ran = subprocess.run(
         [sys.executable, "-m", "celery", "--app=worker.app", "call", entry["task"], *arguments],
         cwd=ROOT,
-        env=stack.environment,
+        env=stack.operator_environment,
         capture_output=True,
         text=True,
         timeout=60,
@@ -130,6 +138,36 @@ def test_what_beat_sends_at_night_ingests_the_folder(stack, tmp_path: Path):
             assert time.monotonic() < end
             time.sleep(0.2)
     assert "1 unchanged" in rag(stack, "ingest", str(tmp_path), "--collection", "night").stdout
+
+
+def test_a_document_is_uploaded_listed_asked_for_and_deleted_by_name(stack):
+    with RagClient(stack.broker_url) as client:
+        report = client.ingest_bytes("plans/auto.md", DEDUCTIBLE, collection="uploads").get(timeout=60)
+        assert (report.added, report.chunks) == (1, 1)
+        again = client.ingest_bytes("plans/auto.md", DEDUCTIBLE, collection="uploads").get(timeout=60)
+        assert again.unchanged == 1
+        (document,) = client.documents("uploads").get(timeout=60).documents
+        assert (document.name, document.state, document.size) == ("plans/auto.md", "indexed", len(DEDUCTIBLE))
+        shown = client.ask(QUESTION, collection="uploads").get(timeout=120).audit.shown
+        assert [passage.name for passage in shown] == ["plans/auto.md"]
+        assert client.delete("plans/auto.md", collection="uploads").get(timeout=60).removed == 1
+        assert client.documents("uploads").get(timeout=60).documents == ()
+        assert client.ask(QUESTION, collection="uploads").get(timeout=120).abstained
+
+
+def test_a_cancelled_ingest_ends_between_two_documents_and_the_next_one_does_the_rest(stack, tmp_path: Path):
+    for number in range(1500):
+        (tmp_path / f"{number}.md").write_text(f"Rule {number} holds.")
+    with RagClient(stack.broker_url) as client:
+        ticket = client.ingest(str(tmp_path), collection="long")
+        while ticket.status.state != "progress":
+            time.sleep(0.05)
+        ticket.cancel()
+        with pytest.raises(TaskCancelled):
+            ticket.get(timeout=60)
+        report = client.ingest(str(tmp_path), collection="long").get(timeout=120)
+    assert report.added + report.unchanged == 1500
+    assert report.unchanged > 0
 
 
 def test_status_tells_a_finished_question_from_an_unknown_one(stack, handbook):
@@ -151,13 +189,15 @@ def test_the_readmes_python_runs_as_it_stands(stack, handbook):
     assert "no answer now" not in ran.stdout
 
 
-def test_the_file_of_settings_is_for_the_shell_and_for_its_owner_alone(stack):
-    file = stack.data / "env"
-    command = ". .rag/up/env".replace(".rag/up", shlex.quote(str(stack.data)))
-    shell = ["sh", "-c", f"{command}; echo $RAG_BROKER_URL; command -v rag"]
+@pytest.mark.parametrize(("command", "user"), [(". .rag/up/env", "producer"), (". .rag/up/operator-env", "worker")])
+def test_the_files_of_settings_are_for_the_shell_and_for_their_owner_alone(stack, command: str, user: str):
+    script = command.replace(".rag/up", shlex.quote(str(stack.data)))
+    shell = ["sh", "-c", f"{script}; echo $RAG_BROKER_URL; command -v rag"]
     ran = subprocess.run(shell, capture_output=True, text=True, check=True)
-    assert ran.stdout.splitlines() == [stack.broker_url, RAG[0]]
-    assert file.stat().st_mode & 0o077 == 0
+    url, program = ran.stdout.splitlines()
+    assert urlsplit(url).username == user
+    assert program == RAG[0]
+    assert Path(script.removeprefix(". ")).stat().st_mode & 0o077 == 0
 
 
 def test_an_app_with_only_the_producer_installed_gets_a_checked_answer(stack, handbook, tmp_path: Path):
@@ -213,7 +253,8 @@ def test_flower_asks_for_a_password(stack):
 
 
 def test_no_secret_is_on_a_command_line(stack):
-    secrets = [(stack.data / name).read_text() for name in ("redis-password", "flower-password")]
+    secrets = [file.read_text() for file in stack.data.glob("*-password*")]
+    assert len(secrets) == 6
     for pid in json.loads((stack.data / "pids.json").read_text()).values():
         command = Path(f"/proc/{pid}/cmdline").read_text()
         assert not any(secret in command for secret in secrets)
@@ -312,6 +353,14 @@ def test_the_demo_shows_every_stage(tmp_path: Path):
     assert ran.returncode == 0, ran.stderr
     for words in ("12 added", "what the model wrote", "what the app gets", "the model was not asked", "stopped"):
         assert words in ran.stdout
+
+
+def test_no_process_was_denied_what_it_needs(stack):
+    """All tests above ran with a user of Redis for each role; the server notes every refusal."""
+    password = (stack.data / "redis-password-default").read_text()
+    port = urlsplit(stack.broker_url).port
+    with redis.Redis(port=port or 0, password=password) as administrator:
+        assert administrator.acl_log() == []
 
 
 def test_nothing_died_that_was_not_killed(stack):

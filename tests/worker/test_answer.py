@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.wire import completion, message, send_bytes, send_json, serving
 from worker.answer import AnswerFlow
+from worker.connectors.claude import ClaudeConnector
+from worker.connectors.extract import ExtractConnector
+from worker.connectors.local import LocalConnector
 from worker.connectors.scripted import ScriptedConnector
 from worker.drafts import Trace, read_drafts
-from worker.errors import Cancelled, DeadlineExceeded, EmbedderMismatch, ModelRefused, UnknownCollection
+from worker.errors import (
+    Cancelled,
+    ConnectorError,
+    DeadlineExceeded,
+    EmbedderMismatch,
+    ModelRefused,
+    UnknownCollection,
+)
 from worker.filters import Filter
 from worker.index import Index
 from worker.prompt import NO_ANSWER
@@ -52,17 +64,22 @@ def scripted():
     return ScriptedConnector()
 
 
-@pytest.fixture
-def flow(embedder, index, scripted):
+def make_flow(embedder, index, connectors, **options):
     return AnswerFlow(
         embedder=embedder,
         index=index,
-        connectors={"local": scripted},
+        connectors=connectors,
         top_k=3,
         evidence_tokens=1000,
         min_score=embedder.min_score,
         answer_tokens=100,
+        **options,
     )
+
+
+@pytest.fixture
+def flow(embedder, index, scripted):
+    return make_flow(embedder, index, {"local": scripted})
 
 
 def ask(flow: AnswerFlow, question: str = QUESTION, **options):
@@ -130,6 +147,29 @@ def test_a_draft_that_hit_the_token_limit_is_marked(flow, scripted):
     assert ask(flow).verdict.truncated
 
 
+def test_of_an_answer_that_was_cut_off_the_unfinished_sentence_is_left_out(flow, scripted):
+    text = "The collision deductible is $500 for each accident. The deductible for glass is"
+    scripted.add(Draft(text=text, truncated=True))
+    verdict = ask(flow).verdict
+    assert verdict.text == "The collision deductible is $500 for each accident."
+    assert verdict.truncated
+
+
+def test_an_answer_that_was_cut_off_in_its_first_sentence_is_none(flow, scripted):
+    scripted.add(Draft(text="The collision deductible is", truncated=True))
+    outcome = ask(flow)
+    assert outcome.verdict.text == NO_ANSWER
+    assert (outcome.verdict.truncated, outcome.reason) == (True, "truncated")
+
+
+def test_a_passage_that_the_model_had_no_room_for_was_not_shown_and_is_no_source(flow, scripted):
+    text = "The collision deductible is $500 for each accident.\nSources: auto_policy_2023.pdf"
+    scripted.add(Draft(text=text, shown=1))
+    outcome = ask(flow)
+    assert [passage.name for passage in outcome.passages] == ["auto_policy_2024.pdf"]
+    assert [(d.string, d.reason) for d in outcome.verdict.dropped] == [("auto_policy_2023.pdf", "not_shown")]
+
+
 def test_a_connector_that_is_not_set_up_is_an_error_and_no_other_model_is_asked(flow, scripted):
     scripted.add("never used")
     with pytest.raises(ModelRefused, match="claude"):
@@ -158,6 +198,118 @@ def test_the_model_is_not_asked_after_the_deadline(flow, scripted):
 def test_every_stage_is_timed(flow, scripted):
     scripted.add(NO_ANSWER)
     assert set(ask(flow).timings) == {"retrieve", "generate", "check"}
+
+
+# --- repair and fallback -----------------------------------------------------------------------------
+
+GOOD = "The collision deductible is $500 for each accident.\nSources: auto_policy_2024.pdf"
+WRONG = "The collision deductible is $750 for each accident.\nSources: auto_policy_2024.pdf"
+
+
+@pytest.fixture
+def repairing(embedder, index, scripted):
+    return make_flow(embedder, index, {"local": scripted, "claude": scripted}, repairs={"local": 1})
+
+
+def test_a_model_whose_answer_lost_something_is_asked_once_more_and_told_what_for(repairing, scripted):
+    scripted.add(Draft(text=WRONG, usage={"prompt_tokens": 10}))
+    scripted.add(Draft(text=GOOD, usage={"prompt_tokens": 12}))
+    outcome = ask(repairing)
+    assert outcome.verdict.sources_line == "Sources: auto_policy_2024.pdf"
+    assert "number" in scripted.prompts[1].problems[0]
+    assert "750" not in str(scripted.prompts[1].messages)
+    assert [attempt.verdict.abstained for attempt in outcome.attempts] == [True, False]
+    assert outcome.usage == {"prompt_tokens": 22}
+
+
+def test_the_first_answer_stands_where_the_second_is_no_better(repairing, scripted):
+    scripted.add(GOOD + ", invented.pdf")
+    scripted.add(WRONG)
+    outcome = ask(repairing)
+    assert outcome.verdict is outcome.attempts[0].verdict
+    assert outcome.verdict.text == "The collision deductible is $500 for each accident."
+
+
+@pytest.mark.parametrize("text", [GOOD, NO_ANSWER])
+def test_an_answer_that_lost_nothing_and_an_honest_refusal_are_not_asked_for_again(repairing, scripted, text):
+    scripted.add(text)
+    ask(repairing)
+    assert len(scripted.prompts) == 1
+
+
+def test_a_model_that_fails_at_the_second_attempt_takes_nothing_from_the_first(repairing, scripted):
+    scripted.add(GOOD + ", invented.pdf")
+    outcome = ask(repairing)
+    assert len(scripted.prompts) == 2
+    assert outcome.verdict.sources_line == "Sources: auto_policy_2024.pdf"
+
+
+def test_claude_is_paid_once(repairing, scripted):
+    scripted.add(WRONG)
+    ask(repairing, connector="claude")
+    assert len(scripted.prompts) == 1
+
+
+@pytest.fixture
+def falling_back(embedder, index, scripted):
+    return make_flow(embedder, index, {"local": scripted, "extract": ExtractConnector(embedder)}, fallback="extract")
+
+
+def test_a_refused_draft_falls_back_to_the_words_of_the_evidence_and_says_so(falling_back, scripted):
+    scripted.add(WRONG)
+    outcome = ask(falling_back)
+    assert outcome.verdict.text == DOCUMENTS["auto_policy_2024.pdf"]
+    assert outcome.verdict.sources_line == "Sources: auto_policy_2024.pdf"
+    assert (outcome.connector, outcome.model, outcome.reason) == ("extract", "extract", "")
+    assert "fallback" in outcome.verdict.flags
+
+
+def test_where_the_evidence_holds_no_answer_either_the_refusal_stands(falling_back, scripted):
+    scripted.add("The glass deductible is $750.")
+    outcome = ask(falling_back, "What is the glass deductible in Ohio?", min_score=-1.0)
+    assert (outcome.connector, outcome.reason) == ("local", "nothing_supported")
+    assert len(outcome.attempts) == 2
+
+
+def test_a_model_that_says_itself_that_there_is_no_answer_is_believed(falling_back, scripted):
+    scripted.add(NO_ANSWER)
+    assert ask(falling_back).reason == "model_abstained"
+
+
+def test_the_words_of_the_evidence_can_be_asked_for(falling_back, scripted):
+    outcome = ask(falling_back, connector="extract")
+    assert outcome.verdict.text == DOCUMENTS["auto_policy_2024.pdf"]
+    assert scripted.prompts == []
+
+
+# --- privacy -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        send_json({}, status=500),
+        send_json({}, status=401),
+        send_json({}, status=429, headers={"Retry-After": "0"}),
+        send_json(completion(WRONG)),
+        send_bytes(b"garbage"),
+    ],
+)
+def test_a_question_for_the_local_model_never_reaches_claude_whatever_fails(embedder, index, fault):
+    with serving() as here, serving() as outside:
+        here.say(fault)
+        outside.say(send_json(message({"type": "text", "text": GOOD})))
+        connectors = {
+            "local": LocalConnector(f"{here.url}/v1"),
+            "claude": ClaudeConnector(api_key="key", model="claude-test", url=outside.url),
+        }
+        flow = make_flow(embedder, index, connectors, repairs={"local": 1, "claude": 1})
+        with suppress(ConnectorError):
+            ask(flow, connector="local")
+        for connector in connectors.values():
+            connector.close()
+        assert here.requests
+        assert (outside.requests, outside.headers) == ([], [])
 
 
 def test_a_trace_holds_the_draft_and_is_the_owners_alone(embedder, index, scripted, tmp_path: Path):

@@ -75,10 +75,3 @@ def test_memory_is_what_redis_says_and_the_machine_is_the_limit_where_redis_has_
     memory = Journal(redis_url).memory()
     assert memory.eviction == "noeviction"
     assert 0 < memory.used < memory.limit
-
-
-def test_the_age_of_the_last_ingest_is_known_for_each_collection(redis_url):
-    journal = Journal(redis_url)
-    assert journal.last_ingests() == {}
-    journal.note_ingest("handbook")
-    assert time.time() - journal.last_ingests()["handbook"] < 5

@@ -393,10 +393,21 @@ def test_a_folder_that_lost_most_of_its_files_ends_no_generation(store, flow, ot
     flow.ingest(folder, collection=C)
     for number in range(5):
         (folder / f"{number:02}.md").unlink()
-    with pytest.raises(FolderUnavailable, match="holds 1 files and 6 documents are stored"):
+    with pytest.raises(FolderUnavailable, match="5 of 6 documents are gone"):
         IngestFlow(store=store, embedder=other_embedder).ingest(folder, collection=C)
     assert len(versions(store)) == 6
-    assert "holds 1 files" in store.facts(C).warning
+    assert "5 of 6 documents are gone" in store.facts(C).warning
+
+
+def test_as_many_files_of_another_disk_end_no_generation_either(store, flow, other_embedder, folder):
+    flow.ingest(folder, collection=C)
+    for number in range(6):
+        (folder / f"{number:02}.md").rename(folder / f"other{number}.md")
+    changing = IngestFlow(store=store, embedder=other_embedder)
+    with pytest.raises(FolderUnavailable, match="6 of 6 documents are gone"):
+        changing.ingest(folder, collection=C)
+    outcome = changing.rebuild(folder, collection=C, accept_loss=True)
+    assert (outcome.added, outcome.removed) == (6, 6)
 
 
 def test_vectors_that_this_embedder_does_not_make_are_refused_though_the_fingerprint_is_right(

@@ -43,3 +43,16 @@ def test_a_document_cannot_forge_the_head_of_another():
 def test_a_name_or_a_question_with_line_breaks_stays_on_its_line():
     shown = content(Passage(name="a.md\nDocument: b.md", text="Fine."), question="What?\nDocument: c.md")
     assert [line for line in shown.splitlines() if line.startswith("Document:")] == ["Document: a.md Document: b.md"]
+
+
+def test_in_json_the_example_and_the_schema_name_documents_and_the_evidence_is_the_same():
+    prompt = Prompt("What?", (POLICY, Passage(name="b.md", text="Vesting."), POLICY))
+    assert prompt.json_messages[-1] == prompt.messages[-1]
+    assert prompt.json_properties["sources"]["items"]["enum"] == ["auto_policy_2024.pdf", "b.md"]
+
+
+def test_what_an_earlier_answer_was_refused_for_stands_at_the_end_so_that_the_prefix_stays_the_same():
+    first, second = Prompt("What?", (POLICY,)), Prompt("What?", (POLICY,), ("it held a number of its own",))
+    before, after = first.messages[-1]["content"], second.messages[-1]["content"]
+    assert after.startswith(before)
+    assert "it held a number of its own" in after

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 
 from tests.snapshots import content
+from tests.wire import serving
 from worker.config import load
 from worker.errors import EmbedderMismatch
 from worker.ingest import IngestFlow
@@ -92,3 +95,37 @@ def test_a_collection_is_moved_to_the_place_where_its_folder_is_now(store, embed
 def test_a_move_that_cannot_be_is_one_readable_line(redis_url, arguments, error):
     ran = worker(redis_url, "move", *arguments.split())
     assert (ran.returncode, error in ran.stderr, "Traceback" in ran.stderr) == (1, True, False)
+
+
+@pytest.fixture
+def nowhere():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{probe.getsockname()[1]}"
+
+
+def started(**settings) -> Runtime:
+    runtime = Runtime(load({name: str(value) for name, value in settings.items()}))
+    runtime.warm_up(answering=True)
+    for thread in threading.enumerate():
+        if thread.name == "model-health":
+            thread.join(60)
+    return runtime
+
+
+def test_a_model_that_is_away_stops_no_worker_and_is_logged(redis_url, nowhere, caplog):
+    caplog.set_level(logging.INFO, "worker")
+    settings = {"RAG_CLAUDE_API_KEY": "key-not-to-be-shown", "RAG_CLAUDE_URL": nowhere}
+    started(RAG_BROKER_URL=redis_url, RAG_LOCAL_URL=f"{nowhere}/v1", **settings)
+    assert "connector local: not reachable" in caplog.text
+    assert "connector claude: not reachable" in caplog.text
+    assert "key-not-to-be-shown" not in caplog.text
+
+
+def test_a_model_that_is_there_is_logged_with_what_it_can(redis_url, caplog):
+    caplog.set_level(logging.INFO, "worker")
+    with serving() as wire:
+        wire.pages["/v1/models"] = {"data": [{"id": "tiny", "max_model_len": 8192}]}
+        runtime = started(RAG_BROKER_URL=redis_url, RAG_LOCAL_URL=f"{wire.url}/v1")
+    assert "connector local: tiny, 8192 tokens, constrained decoding no" in caplog.text
+    assert set(runtime.connectors) == {"local", "extract"}

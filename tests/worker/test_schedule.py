@@ -1,10 +1,11 @@
-"""Every configured folder is ingested once a night, at the operator's clock."""
+"""Every configured folder is looked after once an hour, at the minute of the operator's clock."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+import pytest
 from celery import Celery
 
 from producer.names import INGEST_QUEUE, NIGHTLY_TASK
@@ -14,7 +15,7 @@ from worker.schedule import nightly_entries
 ENVIRONMENT = {
     "RAG_BROKER_URL": "redis://localhost:6379/0",
     "RAG_FOLDERS": "handbook=/srv/h,rates=/srv/r",
-    "RAG_NIGHTLY_AT": "02:00",
+    "RAG_NIGHTLY_AT": "02:30",
     "RAG_TIME_ZONE": "America/New_York",
 }
 
@@ -29,13 +30,13 @@ def test_each_folder_has_its_entry_on_the_ingest_queue():
     assert all(entry["options"]["queue"] == INGEST_QUEUE for entry in entries.values())
 
 
-def test_it_runs_at_two_in_the_operators_time_zone():
+@pytest.mark.parametrize(("hour", "minute"), [(1, 0), (14, 0)])
+def test_beat_ticks_each_hour_so_that_a_night_that_was_missed_is_made_up_for(hour, minute):
     config = load(ENVIRONMENT)
     entry = nightly_entries(config)["nightly-handbook"]["schedule"]
     entry.app = Celery(set_as_current=False)
     entry.app.conf.timezone = str(config.time_zone)
-    zone = ZoneInfo("America/New_York")
-    before = datetime(2025, 1, 15, 1, 30, tzinfo=zone)
+    before = datetime(2025, 1, 15, hour, minute, tzinfo=ZoneInfo("America/New_York"))
     entry.nowfun = lambda: before
     assert entry.remaining_estimate(before).total_seconds() == 30 * 60
 

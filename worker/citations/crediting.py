@@ -27,7 +27,8 @@ def credit(
 ) -> list[Credit]:
     """Judge every mention of a shown document by the statements that it is cited for.
 
-    Strictly, a statement that no evidence sentence carries has no source, even where a document holds its figures.
+    Strictly, a statement has a source only where an evidence sentence carries it, or a good part of it with a figure
+    of its own: that a document uses the question's words makes it no answer.
     """
     scopes = _scopes(mentions, statements)
     known: dict[tuple[str, range], str] = {}
@@ -63,11 +64,17 @@ def _reason(name: str, scope: Sequence[Statement], grounds: Grounds, *, strict: 
     sound = [statement for statement in claims if not statement.fault]
     if not sound:
         return next(statement.fault for statement in claims)
-    carried = [statement for statement in sound if not (strict and statement.state == "unsupported")]
+    carried = [statement for statement in sound if not strict or _is_carried(statement)]
     if any(_carries(name, statement, grounds) for statement in carried):
         return ""
     judged = [statement for statement in sound if statement.kind == "claim"]
     return "not_supported" if judged or len(sound) < len(claims) else ""
+
+
+def _is_carried(statement: Statement) -> bool:
+    """Whether evidence says the statement; most of one that only repeats the question says little."""
+    own_figure = any(check.state in ("verified", "rounded") for check in statement.figures)
+    return statement.state in ("supported", "no_claim") or (statement.state == "partly" and own_figure)
 
 
 def _carries(name: str, statement: Statement, grounds: Grounds) -> bool:

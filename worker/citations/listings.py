@@ -20,15 +20,16 @@ _LABELS = (
     r"来源|资料来源|參考資料|参考资料|参考文献|信息来源|出典|出処|참고|출처|المصادر|المصدر|מקורות|מקור"
 )
 _OPENED = r"[ \t>#*_•|-]*+"
-_LABEL_LINE = re.compile(
-    rf"^{_OPENED}(?:{_LABELS})(?:\(s\))?[*_]*[ \t]*[:：=][*_]*[ \t]*(?P<content>[^\n]*)$", re.I | re.M
-)
+_TAG = r"</(?:sources?|cite|citations?|ref|documents?|docs?|answer)>[ \t]*$"
+_CONTENT = rf"(?P<content>[^\n<]*+(?:<(?!{_TAG[1:]})[^\n<]*+)*+)(?:{_TAG}|$)"
+_CLOSING_TAG = re.compile(_TAG, re.I | re.M)
+_LABEL_LINE = re.compile(rf"^{_OPENED}(?:{_LABELS})(?:\(s\))?[*_]*[ \t]*[:：=][*_]*[ \t]*{_CONTENT}", re.I | re.M)
 _HEADING = re.compile(
     rf"^[ \t#*_]*+(?:{_LABELS})(?:\(s\))?[*_]*[ \t]*(?P<content>)$(?:\n[=-]{{3,}}[ \t]*$)?", re.I | re.M
 )
 _INLINE = re.compile(
     rf"(?:(?<=[.!?。)\]*\"”])[ \t]+|"
-    rf"<br[ ]?/?>[ \t]*)[*_]*(?:{_LABELS})(?:\(s\))?[*_]*[ \t]*[:：][*_]*[ \t]*(?P<content>[^\n]*)$",
+    rf"<br[ ]?/?>[ \t]*)[*_]*(?:{_LABELS})(?:\(s\))?[*_]*[ \t]*[:：][*_]*[ \t]*{_CONTENT}",
     re.I | re.M,
 )
 _FOOTNOTE = re.compile(
@@ -106,7 +107,8 @@ def _labelled(text: str, match: re.Match[str], shown: Shown) -> Listing | None:
         return None
     if not content.strip() and lines_end == match.end() and text[lines_end:].strip():
         return None
-    return Listing(match.start(), lines_end, _pointers(text, start, lines_end, shown))
+    tag = _CLOSING_TAG.match(text, lines_end)
+    return Listing(match.start(), tag.end() if tag else lines_end, _pointers(text, start, lines_end, shown))
 
 
 def _block_end(text: str, position: int, shown: Shown) -> int:

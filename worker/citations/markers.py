@@ -55,7 +55,7 @@ _TAG_OPEN = re.compile(
     r"doc)s?[ \t]*=[ \t]*[\"']?(?P<index>[\w,. -]{1,80})[\"']?)?[ \t]*/?>",
     re.I,
 )
-_TAG_CLOSE = re.compile(r"</(?:cite|citation|ref)>|</?(?:sources|citations|references)>", re.I)
+_TAG_CLOSE = re.compile(r"</(?:cite|citation|ref|source)>|</?(?:sources|citations|references)>", re.I)
 _TAGGED = re.compile(
     r"<(?P<tag>sources?|cite|citations?|ref|document|doc)>(?P<content>[^<>]{1,300})</(?P=tag)>", re.I
 )

@@ -44,12 +44,17 @@ _WINDOW = 120
 def code_spans(text: str) -> Iterator[tuple[int, int]]:
     """Fenced code, inline code and display mathematics: nothing in there cites.
 
-    A fence that was cut off ends at a sources line, and a name between single backticks is not code.
+    A fence that was cut off ends at a sources line. What holds a file's name or an address is not code: a fence must
+    not carry past the check what running text could not.
     """
-    yield from (match.span() for match in _FENCE.finditer(text))
+    yield from (match.span() for match in _FENCE.finditer(text) if not _points_out(match[0]))
     for match in _INLINE_CODE.finditer(text):
-        if not (match[1] and looks_like_a_name(match[1])):
+        if not (match[1] and looks_like_a_name(match[1])) and not _points_out(match[0]):
             yield match.span()
+
+
+def _points_out(code: str) -> bool:
+    return bool(FILE_NAME.search(code) or URL.search(code))
 
 
 def find_names_in_prose(findings: Findings, shown: Shown) -> None:

@@ -1,120 +1,157 @@
-"""Prompts in, drafts out, over any OpenAI-compatible server: vLLM, llama.cpp, Ollama, NIM."""
+"""Prompts in, drafts out, over any OpenAI-compatible server: vLLM, llama.cpp, Ollama, NIM, SGLang."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-import httpx
+import json_repair
 
-from worker.errors import DeadlineExceeded, ModelAnswerInvalid, ModelBusy, ModelRefused, ModelUnavailable
+from worker.connectors import Health
+from worker.connectors.calls import Calls
+from worker.connectors.served import Served, json_schema
+from worker.connectors.wire import Wire
+from worker.errors import (
+    ConnectorError,
+    DeadlineExceeded,
+    ModelAnswerInvalid,
+    ModelBusy,
+    ModelRefused,
+    ModelUnreachable,
+)
 from worker.prompt import Prompt
-from worker.records import Draft
+from worker.records import Citation, Draft
 
-_CONNECT_SECONDS = 3.0
-_CONNECT_RETRIES = 2
-_LARGEST_ANSWER_BYTES = 4_000_000
+_HEALTH_SECONDS = 15.0
+# What Ollama takes where nobody sets it; it cuts a longer prompt without a word.
+_USUAL_CONTEXT = 4096
+# What a chat template writes around a message.
+_TEMPLATE_TOKENS = 16
 
 
 class LocalConnector:
-    """One HTTP client, shared by all threads.
+    """One HTTP client, shared by all threads, with at most `in_flight` calls at once.
 
-    `model` empty means the first one that the server lists; it is asked for once.
+    `model` empty means the first one that the server lists. `constrained` holds the model to a JSON schema whose
+    sources are the names shown, where the server can do that. `context` is in tokens; None asks the server.
     """
 
-    def __init__(self, url: str, *, model: str = "", api_key: str = "") -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        model: str = "",
+        api_key: str = "",
+        constrained: bool = False,
+        context: int | None = None,
+        in_flight: int = 8,
+    ) -> None:
         self._url = url
-        self._model = model
-        self._client = httpx.Client(
-            base_url=url,
-            headers={"Authorization": f"Bearer {api_key}"} if api_key else {},
-            transport=httpx.HTTPTransport(retries=_CONNECT_RETRIES),
-        )
+        self._constrained = constrained
+        self._context = context
+        # One connection more than calls: asking after the model's health must not wait for its answers.
+        self._wire = Wire(api_key=api_key, connections=in_flight + 1)
+        self._served = Served(self._wire, url, model=model)
+        self._calls = Calls(in_flight, retried=(ModelBusy, ModelUnreachable))
 
     def complete(self, prompt: Prompt, *, max_tokens: int, deadline: float) -> Draft:
-        """Write a draft; raises as `Connector.complete` says."""
-        request = {
-            "model": self._served_model(deadline),
-            "messages": prompt.messages,
-            "max_tokens": max_tokens,
-            "stop": prompt.stop,
-            # The same question over the same evidence should get the same answer.
-            "temperature": 0,
-        }
-        answer = self._call("POST", "/chat/completions", deadline, json=request)
-        return _draft(answer, str(request["model"]))
+        """Write a draft; raises as `Connector.complete` says.
+
+        Passages that the model's context has no room for are left out, the last ones first; `Draft.shown` says how
+        many were shown.
+        """
+        return self._calls.run(lambda: self._ask(prompt, max_tokens, deadline), deadline=deadline)
+
+    def health(self) -> Health:
+        """Ask the server what it serves and what it can."""
+        deadline = time.time() + _HEALTH_SECONDS
+        self._served.forget()
+        try:
+            model = self._served.model(deadline)
+            constrained = self._served.constrains(deadline)
+        except (ConnectorError, DeadlineExceeded) as error:
+            return Health(reachable=False, problem=str(error))
+        return Health(True, model.id, self._context or model.context, constrained)
 
     def close(self) -> None:
         """Give the connections back."""
-        self._client.close()
+        self._calls.close()
+        self._wire.close()
 
-    def _served_model(self, deadline: float) -> str:
-        if not self._model:
-            listed = self._call("GET", "/models", deadline).get("data") or []
-            if not listed:
-                raise ModelUnavailable(f"the model server at {self._url} lists no model")
-            self._model = str(listed[0]["id"])
-        return self._model
-
-    def _call(self, method: str, path: str, deadline: float, *, json: object = None) -> Mapping[str, Any]:
-        left = deadline - time.time()
-        if left <= 0:
-            raise DeadlineExceeded("no time was left to ask the model")
-        timeout = httpx.Timeout(left, connect=min(left, _CONNECT_SECONDS))
-        with self._translated(), self._client.stream(method, path, json=json, timeout=timeout) as response:
-            body = _read(response, deadline)
-            self._require_success(response)
-        return _json(body)
-
-    def _require_success(self, response: httpx.Response) -> None:
-        status = response.status_code
-        if status in (429, 503):
-            raise ModelBusy(f"the model server at {self._url} answered {status}; ask again later")
-        if status >= 500:
-            raise ModelUnavailable(f"the model server at {self._url} answered {status}; see its log")
-        if status >= 400:
-            raise ModelRefused(f"the model server at {self._url} answered {status}; check RAG_LOCAL_MODEL and key")
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _ask(self, prompt: Prompt, max_tokens: int, deadline: float) -> Draft:
+        prompt = self._fitted(prompt, max_tokens, deadline)
+        constrained = self._constrained and self._served.constrains(deadline)
+        request = {
+            "model": self._served.model(deadline).id,
+            "max_tokens": max_tokens,
+            # The same question over the same evidence should get the same answer.
+            "temperature": 0,
+            **(_in_json(prompt) if constrained else _in_words(prompt)),
+        }
         try:
-            yield
-        except httpx.HTTPError as error:
-            kind = type(error).__name__
-            raise ModelUnavailable(f"no answer from the model server at {self._url}: {kind}") from error
+            answer = self._wire.post(f"{self._url}/chat/completions", request, deadline=deadline)
+        except ModelRefused:
+            # Another model may be served under this address by now.
+            self._served.forget()
+            raise
+        draft = _draft(answer, str(request["model"]), shown=len(prompt.passages))
+        return _out_of_json(draft) if constrained else draft
+
+    def _fitted(self, prompt: Prompt, max_tokens: int, deadline: float) -> Prompt:
+        """Leave out whole passages, the least relevant first, until the prompt and its answer have room."""
+        context = self._context or self._served.model(deadline).context or _USUAL_CONTEXT
+        for shown in range(len(prompt.passages), 0, -1):
+            fitted = replace(prompt, passages=prompt.passages[:shown])
+            if self._has_room(fitted, context - max_tokens, deadline):
+                return fitted
+        raise ModelRefused(
+            f"the model's context of {context} tokens has no room for one passage and {max_tokens} tokens of answer; "
+            "lower RAG_ANSWER_TOKENS, or serve the model with more context"
+        )
+
+    def _has_room(self, prompt: Prompt, room: int, deadline: float) -> bool:
+        texts = [message["content"] for message in prompt.messages]
+        room -= _TEMPLATE_TOKENS * len(texts)
+        text = "\n".join(texts)
+        # No vocabulary has more tokens in a text than the text has bytes: most prompts need no counting.
+        return len(text.encode("utf-8", "replace")) <= room or self._served.count_tokens(text, deadline) <= room
 
 
-def _read(response: httpx.Response, deadline: float) -> bytes:
-    """Read the body within its limits; a server that drips one byte at a time must not hold a thread."""
-    body = b""
-    for part in response.iter_bytes():
-        body += part
-        if len(body) > _LARGEST_ANSWER_BYTES:
-            raise ModelAnswerInvalid(f"the model server sent more than {_LARGEST_ANSWER_BYTES} bytes")
-        if time.time() > deadline:
-            raise DeadlineExceeded("the model did not finish in time")
-    return body
+def _in_words(prompt: Prompt) -> dict[str, Any]:
+    return {"messages": prompt.messages, "stop": prompt.stop}
 
 
-def _json(body: bytes) -> Mapping[str, Any]:
-    try:
-        answer = httpx.Response(200, content=body).json()
-    except ValueError as error:
-        raise ModelAnswerInvalid("the model server's answer is no JSON") from error
-    if not isinstance(answer, Mapping):
-        raise ModelAnswerInvalid("the model server's answer is no JSON object")
-    return answer
+def _in_json(prompt: Prompt) -> dict[str, Any]:
+    return {"messages": prompt.json_messages, "response_format": json_schema(prompt.json_properties)}
 
 
-def _draft(answer: Mapping[str, Any], model: str) -> Draft:
+def _draft(answer: Mapping[str, Any], model: str, *, shown: int) -> Draft:
+    """Read a chat completion; what a reasoning model thought (`reasoning_content`) is no part of its answer."""
     try:
         choice = answer["choices"][0]
         text = choice["message"]["content"] or ""
         truncated = choice.get("finish_reason") == "length"
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
+    except (LookupError, TypeError, AttributeError) as error:
         raise ModelAnswerInvalid("the model server's answer is no chat completion") from error
-    usage = answer.get("usage") or {}
-    counts = {key: usage[key] for key in ("prompt_tokens", "completion_tokens") if isinstance(usage.get(key), int)}
-    return Draft(text=str(text), model=str(answer.get("model") or model), truncated=truncated, usage=counts)
+    if not isinstance(text, str):
+        raise ModelAnswerInvalid("the model server's answer is no text")
+    model = str(answer.get("model") or model)
+    return Draft(text=text, model=model, truncated=truncated, usage=_usage(answer), shown=shown)
+
+
+def _usage(answer: Mapping[str, Any]) -> dict[str, int]:
+    usage = answer.get("usage")
+    counts = usage if isinstance(usage, Mapping) else {}
+    return {key: counts[key] for key in ("prompt_tokens", "completion_tokens") if isinstance(counts.get(key), int)}
+
+
+def _out_of_json(draft: Draft) -> Draft:
+    """Take answer and sources out of the object; one that was cut off at the token limit is mended first."""
+    fields = json_repair.loads(draft.text)
+    if not isinstance(fields, dict) or not isinstance(fields.get("answer"), str):
+        return draft
+    names = fields.get("sources")
+    cited = tuple(Citation(name=str(name)) for name in names) if isinstance(names, list) else ()
+    return replace(draft, text=fields["answer"], citations=cited)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
+from worker.connectors import Health
 from worker.errors import ModelUnavailable
 from worker.prompt import Prompt
 from worker.records import Draft
@@ -27,3 +28,10 @@ class ScriptedConnector:
         if not self._drafts:
             raise ModelUnavailable("the script has no draft left; queue one for each question")
         return self._drafts.popleft()
+
+    def health(self) -> Health:
+        """Say that the script is there."""
+        return Health(reachable=True, model="scripted")
+
+    def close(self) -> None:
+        """Hold nothing."""

@@ -20,7 +20,7 @@ def open_archive(data: bytes, limits: Limits) -> zipfile.ZipFile:
     Raises DocumentRefused where it is none, is encrypted, or would unpack to more than `max_unpacked_bytes`.
     """
     if data.startswith(_OLE):
-        raise DocumentRefused("is encrypted; save it without a password")
+        raise DocumentRefused("is encrypted, or in an old format under a new name; save it anew without a password")
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except (zipfile.BadZipFile, OSError, ValueError) as error:

@@ -12,6 +12,7 @@ from worker.errors import DocumentRefused, NothingToIndex
 from worker.records import Document, Section
 
 PARAGRAPH_BREAK = "\n\n"
+_MOST_WARNINGS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +31,21 @@ class Block:
     """The paragraph began on the page before: its sentence must not be cut there."""
 
 
-def assemble(blocks: Iterable[Block], *, limits: Limits, title: str = "") -> Document:
+def assemble(
+    blocks: Iterable[Block], *, limits: Limits, losses: list[str] | None = None, title: str = ""
+) -> Document:
     """Return the document that the blocks make.
+
+    losses: what its reader adds to while the blocks are taken from it; they become the document's `warnings`.
 
     Headings become the `heading` of the sections below them. A heading with nothing below it is text.
     Raises NothingToIndex where no block holds a letter or a digit, DocumentRefused above `max_characters`.
     """
+    losses = [] if losses is None else losses
     parts: list[str] = []
     sections: list[Section] = []
     length = 0
-    for block in _outlined(_cleaned(blocks)):
+    for block in ordered(blocks, losses):
         if parts:
             parts.append(" " if block.continues else PARAGRAPH_BREAK)
             length += len(parts[-1])
@@ -50,16 +56,34 @@ def assemble(blocks: Iterable[Block], *, limits: Limits, title: str = "") -> Doc
             raise DocumentRefused(f"more than {limits.max_characters:,} characters of text; split the file")
     text = "".join(parts)
     if not text:
-        raise NothingToIndex("holds no text that can be read")
-    return Document(text=text, sections=tuple(sections), title=clean(title).strip() or _first_heading(sections))
+        raise NothingToIndex(losses[0] if losses else "holds no text that can be read")
+    title = clean(title).strip() or _first_heading(sections)
+    return Document(text=text, sections=tuple(sections), title=title, warnings=_told(losses))
 
 
-def _cleaned(blocks: Iterable[Block]) -> Iterator[Block]:
+def ordered(blocks: Iterable[Block], losses: list[str]) -> Iterator[Block]:
+    """Yield the blocks that hold legible text, the headings above each in its `heading` instead of between them."""
+    return _outlined(_cleaned(blocks, losses))
+
+
+def _cleaned(blocks: Iterable[Block], losses: list[str]) -> Iterator[Block]:
+    lost = 0
     for block in blocks:
-        pieces = block.text.split("\n") if block.kind == "table" else [block.text]
-        text = "\n".join(filter(None, map(legible, map(clean, pieces))))
+        pieces = [clean(piece) for piece in (block.text.split("\n") if block.kind == "table" else [block.text])]
+        kept = [piece for piece in map(legible, pieces) if piece]
+        lost += sum(map(bool, pieces)) - len(kept)
+        text = "\n".join(kept)
         if any(map(str.isalnum, text)):
             yield replace(block, text=text, heading=tuple(filter(None, map(_line, block.heading))))
+    if lost:
+        losses.append(f"text was left out in {lost} places: the file does not tell what its characters mean")
+
+
+def _told(losses: list[str]) -> tuple[str, ...]:
+    told = tuple(dict.fromkeys(losses))
+    if len(told) <= _MOST_WARNINGS:
+        return told
+    return (*told[:_MOST_WARNINGS], f"and {len(told) - _MOST_WARNINGS} more losses")
 
 
 def _outlined(blocks: Iterable[Block]) -> Iterator[Block]:

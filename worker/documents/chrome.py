@@ -32,16 +32,33 @@ _BLOCK_PAGE = re.compile(
     r"request rate threshold exceeded|undeclared automated tool|verify (?:that )?you are (?:a )?human"
     r"|attention required! \| cloudflare|checking your browser before|enable javascript and cookies to continue"
     r"|are you a robot|unusual traffic from your|access denied.{0,200}reference #|please complete the captcha"
-    r"|pardon our interruption|request unsuccessful\. incapsula|you have been blocked|bot detection",
+    r"|just a moment\.\.\.|please enable js and disable|press & hold to confirm|human verification"
+    r"|used cloudflare to restrict access|using a security service to protect itself"
+    r"|access to this page has been denied|pardon our interruption|request unsuccessful\. incapsula"
+    r"|you have been blocked|bot detection",
     re.IGNORECASE | re.DOTALL,
 )
 _LONGEST_BLOCK_PAGE = 4_000
+_ERROR = re.compile(
+    r"^(?:error )?(?:40[0134]|429|50[0234])\b.{0,30}(?:forbidden|not found|requests|error|unavailable|time)"
+    r"|^(?:page |file )?not found\b|^too many requests\b|^service (?:temporarily )?unavailable\b|^redirecting\b",
+    re.IGNORECASE,
+)
+_LONGEST_ERROR = 400
 
 
 def is_blocked(tree: html.HtmlElement) -> bool:
     """Tell whether the page is what a server sends to a robot instead of the document."""
     text = " ".join(tree.text_content().split())
     return len(text) < _LONGEST_BLOCK_PAGE and bool(_BLOCK_PAGE.search(text))
+
+
+def is_error(tree: html.HtmlElement) -> bool:
+    """Tell whether the page says that there is no document: a server's error, or a form to log in."""
+    text = " ".join(" ".join(tree.itertext()).split())
+    if len(text) > _LONGEST_ERROR:
+        return False
+    return bool(_ERROR.search(text)) or tree.find(".//input[@type='password']") is not None
 
 
 def content(tree: html.HtmlElement) -> html.HtmlElement:
@@ -75,8 +92,14 @@ def _is_chrome(element: html.HtmlElement) -> bool:
 
 
 def drop_unread(tree: html.HtmlElement) -> None:
-    """Remove what no reader sees: scripts, styles and what is shown without scripts."""
-    for element in list(tree.iter("script", "style", "noscript", "template")):
+    """Remove what a reader of today sees nothing of: what is shown without scripts or frames."""
+    for element in list(tree.iter("noscript", "noframes", "template")):
+        element.drop_tree()
+
+
+def drop_code(tree: html.HtmlElement) -> None:
+    """Remove scripts and styles, which are no text at all."""
+    for element in list(tree.iter("script", "style")):
         element.drop_tree()
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import codecs
 import re
 
-from charset_normalizer import from_bytes
+from charset_normalizer import CharsetMatch, CharsetMatches, from_bytes
+from ftfy.badness import is_bad
 
 from worker.errors import DocumentRefused
 
@@ -20,8 +21,17 @@ _MARKS = (
 _SAMPLE = 64 * 1024
 _BINARY = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MAX_BINARY = 0.01
+_FIRST_ODD = 0x80
+_LEAST_ODD = 8
+_MOST_ODD = 0.3
+_HALF_WIDTH = re.compile("[\uff61-\uff9f]")
+_MOST_HALF_WIDTH = 0.3
+# Standards that hardly a file was ever written in, near enough to others to win by chance.
+_UNUSED = ["iso8859_3", "iso8859_4", "iso8859_10", "iso8859_13", "iso8859_14", "iso8859_16", "kz1048", "ptcp154"]
+_JAPANESE = ["cp932", "shift_jis", "shift_jis_2004", "shift_jisx0213"]
 # Two detections nearer than this are a draw, and then Windows-1252 is by far the likeliest in the West.
 _DRAW = 0.02
+_ALIKE = 0.03
 
 
 def decode(data: bytes, *, declared: str = "") -> str:
@@ -39,12 +49,40 @@ def _decode(data: bytes, declared: str) -> str:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return data.decode(encoding, errors="replace")
-    for encoding in filter(None, (_wide(data), "utf-8", declared)):
+    wide = _wide(data)
+    if wide:
+        return data.decode(wide, errors="replace")
+    try:
+        # Not final: a character that the end of the file cuts off is no reason to take all for another encoding.
+        return codecs.getincrementaldecoder("utf-8")().decode(data)
+    except UnicodeDecodeError:
+        return _decode_legacy(data, declared)
+
+
+def _decode_legacy(data: bytes, declared: str) -> str:
+    for encoding in filter(None, (_in_use(declared), _unless_odd(data))):
         try:
-            return data.decode(encoding)
+            text = data.decode(encoding)
         except (UnicodeDecodeError, LookupError):
             continue
+        if declared or not is_bad(text):
+            return text
     return data.decode(_detect(data), errors="replace")
+
+
+def _in_use(declared: str) -> str:
+    """Return the declared encoding as browsers understand it: Latin-1 is Windows-1252, Unicode is not these bytes."""
+    name = declared.lower()
+    if name.startswith("utf"):
+        return ""
+    return "cp1252" if name in ("iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii") else declared
+
+
+def _unless_odd(data: bytes) -> str:
+    """Return the Western encoding where a few odd signs in plain letters leave nothing to detect by, else ""."""
+    sample = data[:_SAMPLE]
+    odd = sum(byte >= _FIRST_ODD for byte in sample)
+    return "cp1252" if odd < _LEAST_ODD and odd < _MOST_ODD * len(sample) else ""
 
 
 def _wide(data: bytes) -> str:
@@ -65,13 +103,31 @@ def _wide(data: bytes) -> str:
 def _detect(data: bytes) -> str:
     # A cut-off last line would look like damage in a multi-byte encoding.
     sample = data if len(data) <= _SAMPLE else data[: data.rfind(b"\n", 0, _SAMPLE) + 1] or data[:_SAMPLE]
-    matches = from_bytes(sample)
+    matches = from_bytes(sample, cp_exclusion=_UNUSED)
     best = matches.best()
-    if best is None:
+    if best is not None and _is_half_width(str(best)):
+        matches = from_bytes(sample, cp_exclusion=[*_UNUSED, *_JAPANESE])
+        best = matches.best()
+    return "cp1252" if best is None else _likeliest(best, matches)
+
+
+def _likeliest(best: CharsetMatch, matches: CharsetMatches) -> str:
+    """Return the encoding that is in use by far the most among those that fit about as well as the best."""
+    draws = [
+        match for match in matches if match.chaos <= best.chaos + _DRAW and match.coherence >= best.coherence - _ALIKE
+    ]
+    names = {name for match in draws for name in match.could_be_from_charset}
+    if best.encoding in _LATIN and "cp1252" in names:
         return "cp1252"
-    draws = (match for match in matches if match.chaos <= best.chaos + _DRAW)
-    latin = best.encoding in _LATIN and any("cp1252" in match.could_be_from_charset for match in draws)
-    return "cp1252" if latin else best.encoding
+    # Hebrew has no capitals: what reads as Russian without a single one is none.
+    if "cp1255" in names and not any(map(str.isupper, str(best))):
+        return "cp1255"
+    return best.encoding
+
+
+def _is_half_width(text: str) -> bool:
+    """Tell what nobody writes and any bytes make in Japanese encodings: syllables of half a letter's width."""
+    return len(_HALF_WIDTH.findall(text)) > _MOST_HALF_WIDTH * len(text)
 
 
 _LATIN = {

@@ -17,40 +17,57 @@ _DEEPEST = 8
 
 def read_json(data: bytes, container: Container) -> Iterator[Block]:
     """Yield the values of a JSON document."""
-    return _value(_parsed(decode(data), "the file"), level=1)
+    try:
+        return _value(_parsed(decode(data)), ())
+    except (ValueError, RecursionError) as error:
+        raise DocumentRefused("is damaged: the file is not JSON") from error
 
 
 def read_jsonl(data: bytes, container: Container) -> Iterator[Block]:
     """Yield the records of a JSON Lines file, some lines a block."""
-    lines = [(number, line) for number, line in enumerate(decode(data).splitlines(), start=1) if line.strip()]
-    for start in range(0, len(lines), _RECORDS_A_BLOCK):
-        part = lines[start : start + _RECORDS_A_BLOCK]
-        text = "\n".join(_row(_parsed(line, f"line {number}")) for number, line in part)
+    records = list(_records(decode(data), container.losses))
+    for start in range(0, len(records), _RECORDS_A_BLOCK):
+        part = records[start : start + _RECORDS_A_BLOCK]
+        text = "\n".join(_row(record) for _, record in part)
         yield Block(text, kind="table", location=f"lines {part[0][0]}-{part[-1][0]}")
 
 
-def _parsed(text: str, place: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DocumentRefused(f"is damaged: {place} is not JSON") from error
+def _records(text: str, losses: list[str]) -> Iterator[tuple[int, Any]]:
+    """Yield (line, record); a line that is not JSON is a loss. Raises DocumentRefused where none is."""
+    broken = []
+    found = False
+    for number, line in enumerate(text.splitlines(), start=1):
+        try:
+            if line.strip():
+                yield number, _parsed(line)
+                found = True
+        except (ValueError, RecursionError):
+            broken.append(number)
+    if broken and not found:
+        raise DocumentRefused("is damaged: no line of it is JSON")
+    if broken:
+        losses.append(f"{len(broken)} lines are not JSON, the first is line {broken[0]}")
 
 
-def _value(value: Any, level: int) -> Iterator[Block]:
-    if isinstance(value, dict) and level <= _DEEPEST:
+def _parsed(text: str) -> Any:
+    """Return the value with its numbers as they are written. Raises ValueError, RecursionError."""
+    return json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
+
+
+def _value(value: Any, heading: tuple[str, ...]) -> Iterator[Block]:
+    if isinstance(value, dict) and len(heading) < _DEEPEST:
         plain = {key: inner for key, inner in value.items() if not _is_deep(inner)}
-        yield Block(_row(plain), kind="table")
+        yield Block(_row(plain), kind="table", heading=heading)
         for key, inner in value.items():
             if key not in plain:
-                yield Block(key, level=level)
-                yield from _value(inner, level + 1)
+                yield from _value(inner, (*heading, key))
     elif isinstance(value, list):
         for start in range(0, len(value), _RECORDS_A_BLOCK):
             part = value[start : start + _RECORDS_A_BLOCK]
-            place = f"records {start + 1}-{start + len(part)}" if level == 1 else ""
-            yield Block("\n".join(map(_row, part)), kind="table", location=place)
+            place = "" if heading else f"records {start + 1}-{start + len(part)}"
+            yield Block("\n".join(map(_row, part)), kind="table", heading=heading, location=place)
     else:
-        yield Block(_row(value))
+        yield Block(_row(value), heading=heading)
 
 
 def _is_deep(value: Any) -> bool:
@@ -66,5 +83,6 @@ def _row(value: Any, name: str = "") -> str:
     if isinstance(value, list):
         text = ", ".join(_row(member) for member in value)
     else:
-        text = "" if value is None else " ".join(str(value).split())
+        shown = str(value).lower() if isinstance(value, bool) else value
+        text = "" if value is None else " ".join(str(shown).split())
     return f"{name}: {text}" if name and text else text

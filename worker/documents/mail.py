@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import email
 import email.policy
 import io
@@ -14,12 +15,16 @@ import oxmsg
 from worker.documents.blocks import Block
 from worker.documents.cleaning import clean
 from worker.documents.encoding import decode
-from worker.documents.markup import blocks, parse
+from worker.documents.markup import blocks, parse, read_html
 from worker.documents.nesting import Container
 from worker.documents.text import paragraphs
 from worker.errors import DocumentRefused, NothingToIndex
 
 _HEADERS = ("Subject", "From", "To", "Cc", "Date")
+_SIGNATURES = {"pkcs7-signature", "x-pkcs7-signature", "pgp-signature"}
+_ARMOUR = b"-----BEGIN PGP MESSAGE-----"
+_HTML = 0x1013
+"""Outlook's number for a body in HTML."""
 _ENCRYPTED = {"application/pkcs7-mime", "application/x-pkcs7-mime", "multipart/encrypted"}
 
 
@@ -28,15 +33,31 @@ def read_eml(data: bytes, container: Container) -> Iterator[Block]:
 
     Raises DocumentRefused where it is encrypted, NothingToIndex where nobody wrote anything.
     """
-    message = email.message_from_bytes(data, policy=email.policy.default)
-    parts = [part for part in message.walk() if isinstance(part, EmailMessage)]
-    if any(part.get_content_type() in _ENCRYPTED for part in parts):
+    message = _parsed(data)
+    if any(part.get_content_type() in _ENCRYPTED for part in message.walk()):
         raise DocumentRefused("is encrypted; save the decrypted message")
     headers = ((name, _header(message, name)) for name in _HEADERS)
-    body = message.get_body(("plain", "html"))
+    body = message.get_body(("plain", "html")) or (message if message.get_content_maintype() == "text" else None)
+    if body is not None and _payload(body).lstrip().startswith(_ARMOUR):
+        raise DocumentRefused("is encrypted; save the decrypted message")
     content = _text(body) if body is not None else iter(())
-    attached = ((part.get_filename() or _default_name(part), _payload(part)) for part in message.iter_attachments())
+    parts = (part for part in message.iter_attachments() if not _is_dressing(part))
+    attached = ((part.get_filename() or _default_name(part), _payload(part)) for part in parts)
     yield from _message(headers, content, container.attachments(attached))
+
+
+def read_mht(data: bytes, container: Container) -> Iterator[Block]:
+    """Yield the page that a browser saved as one file; its pictures and styles are no content."""
+    page = _parsed(data).get_body(("html", "plain"))
+    if page is None:
+        raise NothingToIndex("holds no web page")
+    return read_html(_payload(page), container)
+
+
+def _parsed(data: bytes) -> EmailMessage:
+    message = email.message_from_bytes(data.removeprefix(codecs.BOM_UTF8), policy=email.policy.default)
+    assert isinstance(message, EmailMessage)  # what this policy makes
+    return message
 
 
 def read_msg(data: bytes, container: Container) -> Iterator[Block]:
@@ -45,7 +66,7 @@ def read_msg(data: bytes, container: Container) -> Iterator[Block]:
     headers = [("Subject", message.subject), ("From", message.sender or "")]
     headers += [("To", ", ".join(f"{one.name} <{one.email_address}>" for one in message.recipients))]
     headers += [("Date", message.sent_date.isoformat(" ", "minutes") if message.sent_date else "")]
-    content = paragraphs(message.body) if message.body else blocks(parse(message.html_body or ""))
+    content = paragraphs(message.body) if message.body else _page(message.properties.binary_prop_value(_HTML) or b"")
     attached = ((one.file_name or "unnamed", one.file_bytes or b"") for one in message.attachments)
     yield from _message(headers, content, container.attachments(attached))
 
@@ -75,11 +96,21 @@ def _text(part: MIMEPart) -> Iterator[Block]:
     return blocks(parse(text)) if part.get_content_subtype() == "html" else paragraphs(text)
 
 
+def _page(data: bytes) -> Iterator[Block]:
+    return blocks(parse(decode(data))) if data.strip() else iter(())
+
+
 def _payload(part: MIMEPart) -> bytes:
     if part.get_content_type() == "message/rfc822":
         return b"".join(inner.as_bytes() for inner in part.iter_parts() if isinstance(inner, MIMEPart))
     payload = part.get_payload(decode=True)
     return payload if isinstance(payload, bytes) else b""
+
+
+def _is_dressing(part: EmailMessage) -> bool:
+    """Tell what nobody attached: pictures inside the text, signatures of the mail program."""
+    inline = part.get_content_maintype() == "image" and part.get_content_disposition() != "attachment"
+    return inline or part.get_content_subtype() in _SIGNATURES
 
 
 def _default_name(part: EmailMessage) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from lxml import etree, html
 
 from worker.documents.blocks import Block
-from worker.documents.chrome import content, drop_unread, is_blocked, page_title
+from worker.documents.chrome import content, drop_code, drop_unread, is_blocked, is_error, page_title
 from worker.documents.encoding import decode
 from worker.documents.grids import Cell, expand
 from worker.documents.nesting import Container
@@ -36,21 +37,28 @@ def read_html(data: bytes, container: Container) -> Iterator[Block]:
     charset = _CHARSET.search(data)
     text = decode(data, declared=charset[1].decode("ascii") if charset else "")
     tree = parse(text)
-    drop_unread(tree)
+    drop_code(tree)
     if is_blocked(tree):
         raise DocumentRefused("is a bot-block page, not the document; download it again by hand")
+    drop_unread(tree)
+    if is_error(tree):
+        raise DocumentRefused("is a server's error or a login page, not the document; download it again by hand")
     title = page_title(tree)
     root = content(tree)
+    found = blocks(root)
+    first = next(found, None)
+    if first is None:
+        raise NothingToIndex("holds no text of its own: frames, a redirect or scripts fill the page; save it as PDF")
     if title and root.find(".//h1") is None:
         yield Block(title, level=1)
-    yield from blocks(root)
+    yield from chain((first,), found)
 
 
 def parse(text: str) -> html.HtmlElement:
     """Return the element tree of HTML text; entities are never resolved and nothing is fetched."""
     if "{%" in text:
         text = _TEMPLATE.sub(" ", text)
-    parser = html.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True)
+    parser = html.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=True)
     try:
         return html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError, AssertionError) as error:

@@ -1,8 +1,9 @@
-"""OpenDocument texts (odt) become blocks."""
+"""OpenDocument texts and presentations (odt, odp) become blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from lxml import etree
 
@@ -17,13 +18,22 @@ _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _MANIFEST = "{urn:oasis:names:tc:opendocument:xmlns:manifest:1.0}"
-_SKIPPED = {f"{_TEXT}tracked-changes", f"{_TEXT}note-citation", f"{_OFFICE}annotation", f"{_OFFICE}forms"}
+_DRAW = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}"
+_NOTE = f"{_TEXT}note"
+_SKIPPED = {
+    f"{_TEXT}tracked-changes",
+    f"{_TEXT}table-of-content",
+    _NOTE,
+    f"{_DRAW}page",
+    f"{_OFFICE}annotation",
+    f"{_OFFICE}forms",
+}
 _BREAKS = {f"{_TEXT}tab": " ", f"{_TEXT}line-break": "\n", f"{_TEXT}s": " "}
 _MOST_REPEATED = 100
 
 
 def read_odt(data: bytes, container: Container) -> Iterator[Block]:
-    """Yield the headings, paragraphs, lists and tables of an OpenDocument text."""
+    """Yield the headings, paragraphs, lists and tables of a text, or of a presentation slide by slide."""
     with open_archive(data, container.limits) as archive:
         if "META-INF/manifest.xml" in archive.namelist():
             manifest = parse_xml(read_part(archive, "META-INF/manifest.xml"))
@@ -33,6 +43,8 @@ def read_odt(data: bytes, container: Container) -> Iterator[Block]:
     body = root.find(f"{_OFFICE}body")
     if body is not None:
         yield from _blocks(body)
+        for number, slide in enumerate(body.iter(f"{_DRAW}page"), start=1):
+            yield from (replace(block, location=f"slide {number}") for block in _blocks(slide))
 
 
 def _blocks(parent: etree._Element, prefix: str = "") -> Iterator[Block]:
@@ -42,6 +54,8 @@ def _blocks(parent: etree._Element, prefix: str = "") -> Iterator[Block]:
             yield Block(_content(element), level=int(level) if level.isdigit() else 1)
         elif element.tag == f"{_TEXT}p":
             yield Block(prefix + _content(element))
+            for note in element.iter(f"{_NOTE}-body"):
+                yield from (replace(block, location="footnote") for block in _blocks(note))
         elif element.tag == f"{_TABLE}table":
             yield _table(element)
         elif element.tag not in _SKIPPED:

@@ -14,18 +14,19 @@ from worker.documents.books import read_epub
 from worker.documents.delimited import read_csv
 from worker.documents.jsonfiles import read_json, read_jsonl
 from worker.documents.limits import Limits
-from worker.documents.mail import read_eml, read_msg
+from worker.documents.mail import read_eml, read_mht, read_msg
 from worker.documents.markdown import read_markdown
 from worker.documents.markup import read_html
-from worker.documents.nesting import Container, Reader
+from worker.documents.nesting import Container, Reader, guarded
 from worker.documents.opendocument import read_odt
 from worker.documents.pdf import read_pdf
 from worker.documents.richtext import read_rtf
 from worker.documents.sheets import read_calamine, read_xlsx
+from worker.documents.signatures import format_of
 from worker.documents.slides import read_pptx
 from worker.documents.text import read_text
 from worker.documents.word import read_docx
-from worker.errors import DocumentError, DocumentRefused, NothingToIndex
+from worker.errors import DocumentRefused, NothingToIndex
 from worker.records import Document
 
 FORMATS: Final[Mapping[str, Reader]] = MappingProxyType(
@@ -40,18 +41,29 @@ FORMATS: Final[Mapping[str, Reader]] = MappingProxyType(
         ".pdf": read_pdf,
         ".docx": read_docx,
         ".docm": read_docx,
+        ".dotx": read_docx,
+        ".dotm": read_docx,
         ".xlsx": read_xlsx,
         ".xlsm": read_xlsx,
+        ".xltx": read_xlsx,
+        ".xltm": read_xlsx,
         ".xls": read_calamine,
         ".ods": read_calamine,
         ".csv": read_csv,
         ".tsv": read_csv,
         ".pptx": read_pptx,
         ".pptm": read_pptx,
+        ".ppsx": read_pptx,
+        ".ppsm": read_pptx,
+        ".potx": read_pptx,
         ".eml": read_eml,
+        ".mht": read_mht,
+        ".mhtml": read_mht,
         ".msg": read_msg,
         ".rtf": read_rtf,
         ".odt": read_odt,
+        ".ott": read_odt,
+        ".odp": read_odt,
         ".epub": read_epub,
         ".json": read_json,
         ".jsonl": read_jsonl,
@@ -61,70 +73,43 @@ FORMATS: Final[Mapping[str, Reader]] = MappingProxyType(
 _CONVERT: Final = {
     ".doc": ".docx or .pdf",
     ".dot": ".docx or .pdf",
+    ".fodt": ".odt or .pdf",
+    ".mbox": "one .eml a message",
     ".ppt": ".pptx or .pdf",
     ".xlsb": ".xlsx",
-    ".odp": ".pptx or .pdf",
     ".pages": ".docx or .pdf",
     ".numbers": ".xlsx",
     ".wpd": ".docx or .pdf",
 }
-# What programs save under a name of an older format of theirs.
-_PDF = b"%PDF-"
-_RTF = b"{\\rtf"
-_ZIP_PARTS = (
-    (b"word/document.xml", read_docx),
-    (b"xl/workbook.xml", read_xlsx),
-    (b"ppt/presentation.xml", read_pptx),
-)
-_PDF_HEADER = 1024
 
 
 def read_document(path: Path, *, limits: Limits | None = None) -> Document:
     """Return what the file holds: its text with a place for every part of it.
 
     limits: what reading may cost; time and memory are kept by `read_isolated` alone. Raises NothingToIndex where
-    there is no text, DocumentRefused for everything else; both say why, for the ingest report.
+    there is no text, DocumentRefused for everything else; both say why, for the ingest report. What was lost of a
+    file that could be read otherwise is in the document's `warnings`.
     """
     limits = limits or Limits()
     data = _bytes(path, limits)
+    container = Container(limits, choose)
     try:
-        reader = choose(path.name, data)
-        return assemble(reader(data, Container(limits, choose)), limits=limits)
-    except DocumentError:
-        raise
+        blocks = guarded(choose(path.name, data), data, container)
+        return assemble(blocks, limits=limits, losses=container.losses)
     except MemoryError as error:
         raise DocumentRefused("needs more memory to read than the limit allows; split the file") from error
-    except Exception as error:  # parsers raise anything at all on a damaged file
-        raise DocumentRefused(f"is damaged: reading it failed ({type(error).__name__})") from error
 
 
 def choose(name: str, data: bytes) -> Reader:
     """Return the reader for a file. Raises NothingToIndex for an empty one, DocumentRefused for an unknown format."""
     if not data.strip():
         raise NothingToIndex("is empty")
-    suffix = os.path.splitext(name)[1].lower()
-    if data.lstrip()[:5] == _RTF:
-        return read_rtf
-    if _PDF in data[:_PDF_HEADER]:
-        return read_pdf
-    if suffix in _CONVERT or suffix == ".xls":
-        return _renamed(data, suffix)
+    suffix = format_of(data, os.path.splitext(name)[1].lower())
     if suffix in FORMATS:
         return FORMATS[suffix]
+    if suffix in _CONVERT:
+        raise DocumentRefused(f"unsupported old format {suffix}: open it and save it as {_CONVERT[suffix]}")
     raise DocumentRefused(f"unsupported format: {suffix or 'no suffix'}; convert it to .pdf, .docx or .txt")
-
-
-def _renamed(data: bytes, suffix: str) -> Reader:
-    """Return the reader of a newer format that stands under an older suffix."""
-    if data.startswith(b"PK"):
-        for part, reader in _ZIP_PARTS:
-            if part in data:
-                return reader
-    if data.lstrip()[:200].lower().startswith((b"<!doctype html", b"<html", b"<table")):
-        return read_html
-    if suffix in FORMATS:
-        return FORMATS[suffix]
-    raise DocumentRefused(f"unsupported old format {suffix}: open it and save it as {_CONVERT[suffix]}")
 
 
 def _bytes(path: Path, limits: Limits) -> bytes:

@@ -30,7 +30,7 @@ def table_block(
     rows = [[" ".join(cell.split()) for cell in row] for row in grid]
     rows = [row for row in rows if any(row)]
     count = header_rows(rows) if headers is None else headers
-    heading = (*heading, *_whole_table_names(rows[: max(0, count - 1)]))
+    heading = (*heading, *_whole_table_names(rows[:count]))
     names = column_names(rows[:count])
     if names and len(names[0]) > _LONGEST_FIRST_NAME:
         heading, names[0] = (*heading, names[0]), ""
@@ -39,11 +39,15 @@ def table_block(
 
 
 def _whole_table_names(rows: list[list[str]]) -> list[str]:
-    """Take out of the upper header rows a lone name right of the first column: `Year ended` heads them all."""
+    """Take out of the upper header rows a lone name right of the first column: `Year ended` heads them all.
+
+    Not where the first column has a name above its name as well: then both head groups of columns.
+    """
     lone = []
-    for row in rows:
+    for number, row in enumerate(rows[:-1]):
         places = [column for column, cell in enumerate(row) if cell and column]
-        if len(places) == 1:
+        grouped = row[0] and any(below[0] for below in rows[number + 1 :])
+        if len(places) == 1 and not grouped:
             lone.append(row[places[0]])
             row[places[0]] = ""
     return lone
@@ -90,7 +94,17 @@ def header_rows(rows: Grid) -> int:
         return 0
     body = rows[1:]
     filled = sum(bool(cell) for row in body for cell in row) / (len(body) * len(columns))
-    return int(len(columns) > 2 and len(body) > 1 and filled > _LEAST_FILLED)
+    return int(len(columns) > 2 and len(body) > 1 and filled > _LEAST_FILLED and _differs(rows[0], body))
+
+
+def _differs(names: Sequence[str], body: Grid) -> bool:
+    """Tell whether no name looks like what stands below it: `Client 1` above `Client 2` is a row like the others."""
+    pairs = ((name, row[place]) for row in body for place, name in enumerate(names[: len(row)]) if name)
+    return not any(_shape(name) == _shape(cell) for name, cell in pairs)
+
+
+def _shape(cell: str) -> str:
+    return re.sub(r"\d+", "#", cell.lower())
 
 
 def rows_of_words(rows: Grid) -> int:

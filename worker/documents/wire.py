@@ -30,7 +30,8 @@ def decode_request(line: bytes) -> tuple[Path, Limits]:
 def encode_document(document: Document) -> bytes:
     """Return the line that answers with a document."""
     sections = [[one.start, one.end, one.page, one.heading, one.kind, one.location] for one in document.sections]
-    return _line({"text": document.text, "title": document.title, "sections": sections})
+    answer = {"text": document.text, "title": document.title, "sections": sections, "warnings": document.warnings}
+    return _line(answer)
 
 
 def encode_error(error: DocumentError) -> bytes:
@@ -48,7 +49,7 @@ def decode_answer(line: bytes) -> Document:
         Section(start, end, page, tuple(heading), kind, location)
         for start, end, page, heading, kind, location in answer["sections"]
     )
-    return Document(answer["text"], tuple(sections), answer["title"])
+    return Document(answer["text"], tuple(sections), answer["title"], tuple(answer["warnings"]))
 
 
 def _line(value: dict[str, Any]) -> bytes:

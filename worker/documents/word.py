@@ -6,9 +6,11 @@ import io
 import re
 from collections.abc import Iterator
 
-import docx
 from docx.document import Document as WordDocument
+from docx.opc.part import PartFactory
 from docx.oxml.ns import qn
+from docx.package import Package
+from docx.parts.document import DocumentPart
 from lxml import etree
 
 from worker.documents.archives import open_archive
@@ -16,7 +18,15 @@ from worker.documents.blocks import Block
 from worker.documents.grids import Cell, expand
 from worker.documents.nesting import Container
 from worker.documents.tables import table_block
+from worker.errors import DocumentRefused
 
+# python-docx knows ordinary documents alone; those with macros and templates differ in nothing that is read.
+_ALIKE = (
+    "application/vnd.ms-word.document.macroEnabled.main+xml",
+    "application/vnd.ms-word.template.macroEnabledTemplate.main+xml",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.template.main+xml",
+)
+PartFactory.part_type_for.update(dict.fromkeys(_ALIKE, DocumentPart))
 _HEADING = re.compile(r"heading (\d)")
 # The outline level that Word gives to body text.
 _BODY_LEVEL = 9
@@ -27,6 +37,7 @@ _SKIPPED = {
     _FALLBACK,
     *map(qn, ("w:del", "w:moveFrom", "w:instrText", "w:delText", "w:pPr", "w:rPr", "w:txbxContent")),
 }
+_MATHS = "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"
 _TEXT = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-", qn("w:ptab"): "\t"}
 _FOOTNOTES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/footnotes"
 _ENDNOTES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/endnotes"
@@ -35,7 +46,10 @@ _ENDNOTES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships
 def read_docx(data: bytes, container: Container) -> Iterator[Block]:
     """Yield the blocks of a Word file in reading order, footnotes last."""
     open_archive(data, container.limits).close()
-    document = docx.Document(io.BytesIO(data))
+    part = Package.open(io.BytesIO(data)).main_document_part
+    if not isinstance(part, DocumentPart):
+        raise DocumentRefused("is damaged: not a Word file")
+    document = part.document
     reader = _Reader(document, container)
     yield from reader.walk(document.element.body)
     for kind in (_FOOTNOTES, _ENDNOTES):
@@ -86,7 +100,8 @@ class _Reader:
             for cell in table.iterfind(f"{qn('w:tr')}/{qn('w:tc')}"):
                 yield from self.walk(cell)
             return
-        rows = [[_cell(cell, row) for cell in row.iter(qn("w:tc"))] for row in table.iter(qn("w:tr"))]
+        kept = (row for row in table.iter(qn("w:tr")) if row.find(f"{qn('w:trPr')}/{qn('w:del')}") is None)
+        rows = [[_cell(cell, row) for cell in row.iter(qn("w:tc"))] for row in kept]
         grid, headers = expand(rows)
         yield table_block(grid, headers=headers)
         for box in _boxes(table):
@@ -122,7 +137,7 @@ def _text(element: etree._Element) -> str:
     """Return the text of a paragraph as Word shows it: insertions accepted, deletions and field codes left out."""
     parts = []
     for child in element:
-        if child.tag == qn("w:t"):
+        if child.tag in (qn("w:t"), _MATHS):
             parts.append(child.text or "")
         elif child.tag in _TEXT:
             parts.append(_TEXT[child.tag])
