@@ -11,6 +11,7 @@ import base64
 import json
 import os
 import socket
+import sys
 import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -62,4 +63,14 @@ def _headers(task: str, id: str, expires: float | None) -> dict[str, Any]:
         "replaced_task_nesting": 0,
         "stamped_headers": None,
         "stamps": {},
+        **_trace(),
     }
+
+
+def _trace() -> dict[str, str]:
+    """Where the app uses OpenTelemetry, its current span: the worker's spans are then part of the same trace."""
+    propagate: Any = sys.modules.get("opentelemetry.propagate")
+    carrier: dict[str, str] = {}
+    if propagate:
+        propagate.inject(carrier)
+    return carrier

@@ -26,10 +26,11 @@ from producer.names import (
     RECEIPT_PREFIX,
     RECEIPT_SECONDS,
     RESULT_PREFIX,
+    SENT_PREFIX,
     UPLOAD_PREFIX,
     WORKERS_PREFIX,
 )
-from producer.scripts import CANCEL, PLACE, SEND
+from producer.scripts import CANCEL, SEND
 from producer.states import interpret, receipt, seconds_until_it_may_change
 from producer.subscription import Subscription
 
@@ -37,7 +38,6 @@ from producer.subscription import Subscription
 _CONNECTIONS: Final = 8
 # Whoever waits looks for itself now and then, should a message be lost on the way.
 _LOOK_AGAIN_SECONDS: Final = 30.0
-_LOOKED_AT: Final = 1000
 # One piece of an upload fits into the time that a command may take.
 _PIECE_BYTES: Final = 4 << 20
 
@@ -63,7 +63,6 @@ class Link:
         self._failed_at = float("-inf")
         self._subscription = Subscription(self._redis, keep=f"{RESULT_PREFIX}{uuid.uuid4()}")
         self._send = self._redis.register_script(SEND)
-        self._place = self._redis.register_script(PLACE)
         self._cancel = self._redis.register_script(CANCEL)
 
     async def send(self, message: str, *, id: str, kind: str, queue: str, deadline: float) -> bool:
@@ -76,7 +75,7 @@ class Link:
         note = receipt(kind=kind, queue=queue, deadline=deadline)
         seconds = max(1, int(deadline - now)) + RECEIPT_SECONDS
         async with self._turn():
-            return bool(await self._send([*_keys(id), queue], [now, note, seconds, message]))
+            return bool(await self._send([*_keys(id), queue, SENT_PREFIX + queue], [now, note, seconds, message]))
 
     async def look(self, id: str) -> tuple[TaskStatus, Any]:
         """Return a task's status and, where it succeeded, its result as JSON; raises BrokerUnavailable."""
@@ -89,9 +88,11 @@ class Link:
         if status.state != "queued" or not status.queue:
             return status
         async with self._turn():
-            place, length = await self._place([status.queue], [f'"correlation_id": "{id}"', _LOOKED_AT])
-            workers = await self._redis.hvals(WORKERS_PREFIX + status.queue)
-        return replace(status, ahead=_ahead(place, length), workers=len(present(workers)))
+            pipeline = self._redis.pipeline(transaction=True)
+            pipeline.get(RECEIPT_PREFIX + id).get(SENT_PREFIX + status.queue).llen(status.queue)
+            noted, sent, length, workers = await pipeline.hvals(WORKERS_PREFIX + status.queue).execute()
+        number = json.loads(noted or "{}").get("number")
+        return replace(status, ahead=_ahead(number, int(sent or 0), length), workers=len(present(workers)))
 
     async def wait(self, id: str, *, timeout: float) -> tuple[TaskStatus, Any]:
         """Return like `look`, but not before the task ended or `timeout` seconds passed.
@@ -192,8 +193,9 @@ def _keys(id: str) -> list[str]:
     return [RECEIPT_PREFIX + id, RESULT_PREFIX + id, CANCEL_PREFIX + id]
 
 
-def _ahead(place: int, length: int) -> int | None:
-    """Where a message stands; one that is in no queue is in a worker's hands, and the next."""
-    if place >= 0:
-        return place
-    return None if length > _LOOKED_AT else 0
+def _ahead(number: int | None, sent: int, length: int) -> int | None:
+    """How many messages a worker takes before the one that was sent as `number`: those not sent after it.
+
+    One that is in no queue is in a worker's hands, and the next.
+    """
+    return None if number is None else max(0, length - (sent - number) - 1)

@@ -4,31 +4,23 @@ from typing import Final
 
 # Receipt and message together, or neither: a receipt without its message would wait for ever, a message without its
 # receipt would look unknown. An id that is on its way or was answered is not sent again; one that ended without an
-# answer is. The receipt is written first: a Redis that is full refuses a script's first write, and no later one.
+# answer is. The count is written first: a Redis that is full refuses a script's first write, and no later one.
 #
-# KEYS receipt, result, cancel flag, queue; ARGV now, receipt, seconds of the receipt, message.
+# The receipt gets the message's number: whoever sends counts, so that nobody needs to read a queue, where others'
+# questions lie, to know its place in it.
+#
+# KEYS receipt, result, cancel flag, queue, its count; ARGV now, receipt, seconds of the receipt, message.
 SEND: Final = """
 local receipt, meta = redis.call('GET', KEYS[1]), redis.call('GET', KEYS[2])
 local status = meta and cjson.decode(meta).status
 local over = status == 'FAILURE' or status == 'REVOKED' or redis.call('EXISTS', KEYS[3]) == 1
 if receipt and not meta and cjson.decode(receipt).deadline < tonumber(ARGV[1]) then over = true end
 if (receipt or meta) and not over then return 0 end
-redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
+local number = redis.call('INCR', KEYS[5])
+redis.call('SET', KEYS[1], string.sub(ARGV[2], 1, -2) .. ', "number": ' .. number .. '}', 'EX', ARGV[3])
 redis.call('DEL', KEYS[2], KEYS[3])
 redis.call('LPUSH', KEYS[4], ARGV[4])
 return 1
-"""
-
-# Workers take from the right. Only the next ARGV[2] messages are looked at: behind them nobody counts.
-#
-# KEYS queue; ARGV the words that mark the message, how many to look at; returns its place or -1, and the length.
-PLACE: Final = """
-local messages = redis.call('LRANGE', KEYS[1], -tonumber(ARGV[2]), -1)
-local length = redis.call('LLEN', KEYS[1])
-for place = #messages, 1, -1 do
-    if string.find(messages[place], ARGV[1], 1, true) then return {#messages - place, length} end
-end
-return {-1, length}
 """
 
 # KEYS receipt, result, cancel flag; ARGV what is published to wake those who wait.

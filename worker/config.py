@@ -139,7 +139,7 @@ class WorkerConfig(ProducerConfig):
     constrained: str = setting(
         "RAG_CONSTRAINED",
         explain="`auto` lets the local model name no document but those shown, where its server can; or `off`",
-        default="off",
+        default="auto",
         parse=_one_of("auto", "off"),
     )
     repair_attempts: int = setting(

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from celery.worker import state
 
@@ -20,6 +20,7 @@ from worker.errors import StoreError
 from worker.journal import Journal
 from worker.liveness import Consumption, Watch
 
+_READY_SECONDS: Final = 30.0
 _log = logging.getLogger(__name__)
 
 
@@ -80,7 +81,9 @@ class Pulse:
         )
 
     def _note_readiness(self) -> None:
+        """Look often until it is ready, and seldom from then on: somebody else's server may be asked."""
         if self._ready():
             self._ready_file.write_text(str(os.getpid()))
+            time.sleep(_READY_SECONDS)
         else:
             self._ready_file.unlink(missing_ok=True)

@@ -48,7 +48,13 @@ class Served:
 
     def model(self, deadline: float) -> Model:
         """Return the model that is asked; raises as `Wire.get` does."""
-        found = self._model or self._find_model(deadline)
+        return self._model or self.look_again(deadline)
+
+    def look_again(self, deadline: float) -> Model:
+        """Return the model that is served now; where it is another one, everything else is asked anew as well."""
+        found = self._find_model(deadline)
+        if found != self._model:
+            self.forget()
         self._model = found
         return found
 

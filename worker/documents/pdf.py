@@ -19,6 +19,7 @@ from worker.errors import DocumentRefused, NothingToIndex
 
 _RIGHT_TO_LEFT = range(0x590, 0x900)
 _LEAST_SHARE = 0.2
+_MOST_LISTED = 10
 
 
 def read_pdf(data: bytes, container: Container) -> Iterator[Block]:
@@ -32,7 +33,7 @@ def read_pdf(data: bytes, container: Container) -> Iterator[Block]:
         if len(pdf) > most:
             raise DocumentRefused(f"has {len(pdf):,} pages, more than {most:,}; split the file")
         found = False
-        for block in chain(_pages(pdf), container.attachments(_attachments(pdf))):
+        for block in chain(_pages(pdf, container.losses), container.attachments(_attachments(pdf))):
             found = True
             yield block
         if not found:
@@ -50,9 +51,12 @@ def _open(data: bytes) -> pypdfium2.PdfDocument:
         raise DocumentRefused("is damaged: not a PDF that can be opened") from error
 
 
-def _pages(pdf: pypdfium2.PdfDocument) -> Iterator[Block]:
+def _pages(pdf: pypdfium2.PdfDocument, losses: list[str]) -> Iterator[Block]:
     labels = [pdf.get_page_label(index) for index in range(len(pdf))]
-    laid_out = [_lines(pdf, index) for index in range(len(pdf))]
+    laid_out = [_lines(pdf, index, losses) for index in range(len(pdf))]
+    images = [index + 1 for index, found in enumerate(laid_out) if not found and _is_image(pdf, index)]
+    if images:
+        losses.append(f"pages without a text layer: {len(images)} of {len(pdf)} ({_listed(images)}); run OCR on them")
     pages = without_furniture(laid_out)
     for index, block in blocks(pages, Typography(pages)):
         number = index + 1
@@ -60,10 +64,27 @@ def _pages(pdf: pypdfium2.PdfDocument) -> Iterator[Block]:
         yield replace(block, page=number, location=f"page {label}" if label not in ("", str(number)) else "")
 
 
-def _lines(pdf: pypdfium2.PdfDocument, index: int) -> list[Line]:
+def _listed(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers[:_MOST_LISTED])) + (", ..." if len(numbers) > _MOST_LISTED else "")
+
+
+def _is_image(pdf: pypdfium2.PdfDocument, index: int) -> bool:
+    """Tell a page without text that shows something from an empty one."""
+    try:
+        page = pdf[index]
+    except pypdfium2.PdfiumError:
+        return False
+    try:
+        return bool(pdfium.FPDFPage_CountObjects(page))
+    finally:
+        page.close()
+
+
+def _lines(pdf: pypdfium2.PdfDocument, index: int, losses: list[str]) -> list[Line]:
     try:
         page = _flattened(pdf, index)
     except pypdfium2.PdfiumError:  # a damaged page costs itself, not the document
+        losses.append(f"page {index + 1} is damaged")
         return []
     try:
         return lines(_right_to_left(page) or fragments(page))
