@@ -10,9 +10,9 @@ and changes documents all the while (`traffic`), and does one fault after the ot
     beat        kill -9 of one of two beats             model_slow  it takes ten times as long
     disk_full   no room for Redis' append-only file (only where a small file system can be mounted)
 
-`lost` counts questions that have no end when all is quiet (an answer, a failure or an expiry that was told), `late`
-those whose end the app did not wait for, `answered_twice` answers that
-another one has replaced since they were read, `stuck` tasks that are left then, `model_calls_repeated` model calls beyond the first for a question.
+`lost` counts questions that have no end when all is quiet (an answer, or a failure or expiry that was told), `late`
+those whose end the app did not wait for, `answered_twice` answers that another one has replaced since they were read,
+`stuck` tasks that are left then, `model_calls_repeated` model calls beyond the first for a question.
 """
 
 from __future__ import annotations
