@@ -69,8 +69,9 @@ def _headers(task: str, id: str, expires: float | None) -> dict[str, Any]:
 
 def _trace() -> dict[str, str]:
     """Where the app uses OpenTelemetry, its current span: the worker's spans are then part of the same trace."""
-    propagate: Any = sys.modules.get("opentelemetry.propagate")
     carrier: dict[str, str] = {}
-    if propagate:
+    if "opentelemetry.trace" in sys.modules:
+        from opentelemetry import propagate
+
         propagate.inject(carrier)
     return carrier

@@ -52,7 +52,7 @@ FENCES = {
     "typer": {"producer.cli", "worker.admin"},
     "rich": {"producer.cli", "producer.printing", "worker.admin", "worker.demo"},
     "prometheus_client": {"worker.metrics"},
-    "opentelemetry": {"worker.spans"},
+    "opentelemetry": {"producer.envelope", "worker.spans"},
     "xllamacpp": {"worker.model_server"},
     "yaml": {"worker.compose"},
 }
