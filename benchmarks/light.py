@@ -1,7 +1,7 @@
 """The workers' app with an embedder that is a word count: real queue, flows, store and connectors, up in a second.
 
 `celery --app=benchmarks.light worker ...` is `celery --app=worker.app worker ...` without torch. LIGHT_VISIBILITY
-gives a dead worker's tasks to the next one after so many seconds.
+gives a dead worker's tasks to the next one after so many seconds, and a dead run's lease after half of that.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ import numpy.typing as npt
 
 from worker import runtime
 from worker.config import load
+from worker.ingest import IngestFlow
 from worker.records import Hit
 from worker.store import Store
 
 Floats = npt.NDArray[np.float32]
 
 DIMENSION = 1024
+VISIBILITY = float(os.environ.get("LIGHT_VISIBILITY", "30"))
 _WORDS = DIMENSION // 2
 
 
@@ -92,6 +94,11 @@ class LightRuntime(runtime.Runtime):
         """The plain search."""
         return PlainSearch(self.store)
 
+    @cached_property
+    def ingests(self) -> IngestFlow:
+        """The ingest flow."""
+        return IngestFlow(store=self.store, embedder=self.embedder, lease_seconds=VISIBILITY / 2)
+
 
 def _place(word: str) -> int:
     """Return a word's coordinate: numbers below 512 share theirs with nothing else."""
@@ -108,9 +115,8 @@ runtime.use(LightRuntime(load()))
 
 from worker.app import app  # noqa: E402 - it asks for the runtime at once
 
-if "LIGHT_VISIBILITY" in os.environ:
-    app.conf.broker_transport_options = {
-        **app.conf.broker_transport_options,
-        "visibility_timeout": float(os.environ["LIGHT_VISIBILITY"]),
-        "unacked_restore_interval": 1,
-    }
+app.conf.broker_transport_options = {
+    **app.conf.broker_transport_options,
+    "visibility_timeout": VISIBILITY,
+    "unacked_restore_interval": VISIBILITY / 6,
+}

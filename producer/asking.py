@@ -18,11 +18,13 @@ POLICIES = ("strict", "flag")
 REFUSALS = {
     "no_evidence": "no document of the collection is near enough to the question; the model was not asked",
     "model_abstained": "the model found no answer in the documents that are nearest to the question",
+    "truncated": "the model reached its token limit before its first sentence was whole",
     "nothing_supported": "what the model wrote is not carried by the documents that it was shown",
-    "truncated": "the model reached its token limit before a sentence was finished",
 }
 
 _MAX_QUESTION = 8_000
+# The worker writes a reply with its own rights: it must not be led to write where only it may.
+_OWN_KEYS = re.compile(r"[:@](?:rag:|spark\.|celery|unacked|_kombu)")
 _REPLY_TO = re.compile(r"(stream:[\w.:-]{1,200}|task:[\w.]{1,200}@[\w.-]{1,200})")
 
 
@@ -67,6 +69,8 @@ class Question(Message):
             raise InvalidRequest(f"min_score is {self.min_score}; a cosine lies between -1 and 1")
         if self.reply_to and not _REPLY_TO.fullmatch(self.reply_to):
             raise InvalidRequest(f"reply_to is {self.reply_to!r}; write stream:NAME or task:NAME@QUEUE")
+        if _OWN_KEYS.search(self.reply_to):
+            raise InvalidRequest(f"reply_to is {self.reply_to!r}, a name of rag-kit's own; choose one of the app's")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

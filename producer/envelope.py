@@ -11,9 +11,9 @@ import base64
 import json
 import os
 import socket
+import sys
 import uuid
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -58,20 +58,20 @@ def _headers(task: str, id: str, expires: float | None) -> dict[str, Any]:
         "root_id": id,
         "parent_id": None,
         **_SHOWN_ARGUMENTS,
-        **_trace(),
         "origin": f"rag-producer{os.getpid()}@{socket.gethostname()}",
         "ignore_result": None,
         "replaced_task_nesting": 0,
         "stamped_headers": None,
         "stamps": {},
+        **_trace(),
     }
 
 
 def _trace() -> dict[str, str]:
-    """Return the headers that continue the app's current trace, where it has OpenTelemetry and one is open."""
-    headers: dict[str, str] = {}
-    with suppress(ImportError):
-        from opentelemetry.propagate import inject
+    """Where the app uses OpenTelemetry, its current span: the worker's spans are then part of the same trace."""
+    carrier: dict[str, str] = {}
+    if "opentelemetry.trace" in sys.modules:
+        from opentelemetry import propagate
 
-        inject(headers)
-    return headers
+        propagate.inject(carrier)
+    return carrier

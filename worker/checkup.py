@@ -161,6 +161,8 @@ def _collection(name: str, state: CollectionState, facts: Facts) -> Iterator[Fin
             "another embedder wrote it: no question about it is answered",
             f"set RAG_EMBED_MODEL back, or run python -m worker rebuild {name}",
         )
+    if state.warning:
+        yield Finding(subject, "warning", state.warning, "do what it says, and ingest again")
     age = None if state.last_ingest is None else facts.now - state.last_ingest
     found = f"{state.rows} chunks, {refused} documents not indexed, last ingest {_ago(age)}"
     if name in facts.folders and (age is None or age > _STALE_SECONDS):

@@ -25,7 +25,7 @@ from worker.errors import EmbedderMismatch, FolderMismatch, FolderUnavailable, I
 from worker.lease import LEASE_SECONDS, Lease
 from worker.pipeline import Reading, embedded
 from worker.records import IngestOutcome, IngestProgress
-from worker.sources import Plan, SourceFile, list_files, plan
+from worker.sources import Plan, SourceFile, content_hash, list_files, plan
 from worker.store import Store
 from worker.stored import DocumentInfo, Facts
 from worker.tally import Tally
@@ -224,7 +224,12 @@ class IngestFlow:
             if file.name in uploads:
                 run.tally.refuse(file.name, _TAKEN)
         ours = {name: info for name, info in stored.items() if info.origin == "folder"}
-        todo = plan((file for file in files if file.name not in uploads), ours)
+
+        def hashed(path: Path) -> str:
+            run.tally.pulse()
+            return content_hash(path)
+
+        todo = plan((file for file in files if file.name not in uploads), ours, hash_file=hashed)
         run.changed = [change.file.name for change in todo.change]
         run.tally.keep(stored[file.name] for file in todo.unchanged)
         for change in todo.touched:
@@ -279,7 +284,7 @@ class IngestFlow:
 
     def _replace(self, run: _Run, reads: Iterable[Callable[[], Reading]]) -> None:
         """Store what each document holds now, be it nothing: an old version must not go on answering."""
-        for reading, vectors in embedded(reads, self._embedder.embed_passages):
+        for reading, vectors in embedded(reads, self._embedder.embed_passages, pulse=run.tally.pulse):
             run.lease.check()
             self._store.replace(run.collection, reading.info, reading.chunks, vectors, generation=run.generation)
             run.tally.note(reading.info)

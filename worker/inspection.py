@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import urllib.error
-import urllib.request
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,7 +29,7 @@ def inspect(runtime: Runtime, *, quick: bool = False) -> Facts:
         vitals=vitals,
         nodes=nodes,
         beat=beat,
-        models={"local": _problem(config.local_url)},
+        models={name: "" if health.reachable else health.problem for name, health in runtime.health().items()},
         embedder=runtime.embedder.fingerprint if vitals.collections and not quick else "",
         refused={name: _refused(runtime, name) for name in vitals.collections},
         folders=dict(config.folders),
@@ -59,12 +57,3 @@ def _free_bytes(folder: Path) -> int:
     """Of the disk that the folder lies on, or would."""
     lasting = next(place for place in (folder.resolve(), *folder.resolve().parents) if place.exists())
     return shutil.disk_usage(lasting).free
-
-
-def _problem(url: str) -> str:
-    """Why the local model server cannot be asked; "" where it can."""
-    try:
-        with urllib.request.urlopen(f"{url}/models", timeout=_SECONDS):
-            return ""
-    except (urllib.error.URLError, OSError) as error:
-        return f"no answer from the model server at {url}: {type(error).__name__}"

@@ -84,7 +84,7 @@ def answered(answer: Answer) -> None:
     for dropped in answer.audit.dropped:
         _dropped.labels(dropped.reason).inc()
     _figures.inc(sum(figure.state == "unsupported" for figure in answer.audit.figures))
-    _repairs.inc(max(0, len(getattr(answer.audit, "attempts", ())) - 1))
+    _repairs.inc(max(0, len(answer.audit.attempts) - 1))
     for kind, count in answer.usage.items():
         _tokens.labels(answer.connector, kind.removesuffix("_tokens")).inc(count)
     for stage, seconds in answer.timings.items():

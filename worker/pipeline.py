@@ -26,6 +26,8 @@ Embed = Callable[[Sequence[str]], Vectors]
 WINDOW: Final = 256
 # Each is a process that takes a core; more than this only fill the window faster than it is embedded.
 READERS: Final = min(4, os.cpu_count() or 1)
+# A run that says nothing for long is taken for dead.
+PULSE_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +42,20 @@ Embedded = tuple[Reading, Vectors]
 
 
 def embedded(
-    reads: Iterable[Callable[[], Reading]], embed: Embed, *, window: int = WINDOW, readers: int = READERS
+    reads: Iterable[Callable[[], Reading]],
+    embed: Embed,
+    *,
+    pulse: Callable[[], None] = lambda: None,
+    window: int = WINDOW,
+    readers: int = READERS,
+    seconds: float = PULSE_SECONDS,
 ) -> Iterator[Embedded]:
     """Yield each document once its vectors, (chunks, d) float32 unit rows, are all there; the order is free.
 
-    `reads` are called in `readers` threads, `embed` in one of its own; what they raise is raised here.
+    `reads` are called in `readers` threads, `embed` in one of its own; what they raise is raised here. `pulse` is
+    called at least every so many `seconds`, also while a single document takes minutes.
     """
-    line = _Line(window)
+    line = _Line(window, seconds)
     todo = iter(reads)
     with ThreadPoolExecutor(readers, "reader") as pool, ThreadPoolExecutor(1, "embedder") as embedder:
         try:
@@ -57,6 +66,7 @@ def embedded(
                     line.embedding = embedder.submit(_embed, line.take(), embed, window)
                 if not line.reading and not line.embedding:
                     return
+                pulse()
                 yield from line.next_done()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)  # after a failure nobody wants what is not begun
@@ -65,8 +75,9 @@ def embedded(
 class _Line:
     """What is between the readers and the store."""
 
-    def __init__(self, window: int) -> None:
+    def __init__(self, window: int, seconds: float) -> None:
         self._window = window
+        self._seconds = seconds
         self._waiting: list[Reading] = []
         self.reading: set[Future[Reading]] = set()
         self.embedding: Future[list[Embedded]] | None = None
@@ -82,11 +93,11 @@ class _Line:
         return taken
 
     def next_done(self) -> list[Embedded]:
-        """Wait until a document is read or a window is embedded; return what is embedded."""
+        """Wait until a document is read or a window is embedded, but not for long; return what is embedded."""
         running: set[Future[Any]] = {*self.reading}
         if self.embedding:
             running.add(self.embedding)
-        done, _ = wait(running, return_when=FIRST_COMPLETED)
+        done, _ = wait(running, timeout=self._seconds, return_when=FIRST_COMPLETED)
         read = self.reading & done
         self.reading -= read
         self._waiting += [future.result() for future in read]

@@ -144,8 +144,8 @@ class Runtime:
     def warm_up(self, *, answering: bool) -> None:
         """Build now what the first task would wait for; raises what building raises.
 
-        A collection that this worker's embedder did not write is logged with its remedy, and so is a model that is
-        away: it may be up by the first question.
+        A collection that this worker's embedder did not write is logged with its remedy; the others answer. A model
+        that is away is logged, and may be up by the first question.
         """
         if not answering:
             _ = self.ingests
@@ -175,7 +175,8 @@ class Runtime:
     def ready(self) -> bool:
         """Say whether a question would find every collection resident and a model that answers; takes seconds."""
         self.index.load_all()
-        return any(health.reachable for name, health in self.health().items() if name != "extract")
+        # Claude's API is not asked every few seconds; the quoting connector needs no model.
+        return "claude" in self.connectors or self.connectors["local"].health().reachable
 
     def health(self) -> dict[str, Health]:
         """Ask after every connector's model, by name; takes some seconds where one does not answer."""

@@ -1,7 +1,7 @@
 """Where to send them in, OpenTelemetry's spans out, from the app's call to the model's answer; off by default.
 
 The spans are those of OpenTelemetry's own instrumentation of Celery and httpx: ids, names, times and addresses, never
-an argument. A question continues the trace that is open in the app when it is asked: its id travels in the message.
+an argument. The app's own current span, where it has one, travels in the message.
 """
 
 from __future__ import annotations

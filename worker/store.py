@@ -185,11 +185,6 @@ class Store:
         """Return the names of all collections, sorted."""
         return sorted(name.decode() for name in self._call(self._client.smembers, _COLLECTIONS))
 
-    def last_ingest(self, collection: str) -> float | None:
-        """Return when an ingest of the collection last ended well, in Unix seconds; None where none did."""
-        moment = self._call(self._client.hget, _about(collection), "ingested_at")
-        return float(moment) if moment else None
-
     def drop(self, collection: str) -> None:
         """Remove a collection with all its generations; an unknown one is fine."""
         about = self._call(self._client.hgetall, _about(collection))

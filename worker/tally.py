@@ -34,12 +34,12 @@ class Tally:
         """Count files that need no work; one that was refused before is still refused."""
         for info in infos:
             self.unchanged += self._is_indexed(info)
-        self._tell()
+        self.pulse()
 
     def move(self, info: DocumentInfo) -> None:
         """Count one file that has another name."""
         self.renamed += self._is_indexed(info)
-        self._tell()
+        self.pulse()
 
     def note(self, info: DocumentInfo) -> None:
         """Count one file that was read."""
@@ -48,12 +48,12 @@ class Tally:
             self._indexed.append(info.name)
             if info.reason:
                 self.warnings.append(f"{info.name}: {info.reason}")
-        self._tell()
+        self.pulse()
 
     def refuse(self, name: str, reason: str) -> None:
         """Count one file that was not read; what is stored of it stays."""
         self.refused.append(RefusedFile(name, "refused", reason))
-        self._tell()
+        self.pulse()
 
     def outcome(self, *, changed: Iterable[str] = ()) -> IngestOutcome:
         """Return what was done; of the files that were indexed, those in `changed` are not new."""
@@ -70,12 +70,13 @@ class Tally:
             warnings=tuple(self.warnings),
         )
 
+    def pulse(self) -> None:
+        """Tell the progress, be it the same as before: the run lives."""
+        done = self.unchanged + self.renamed + len(self._indexed) + len(self.refused)
+        self.tell(IngestProgress(self.total, done, self.chunks, len(self.refused), self.seconds))
+
     def _is_indexed(self, info: DocumentInfo) -> bool:
         if info.state == "indexed":
             return True
         self.refused.append(RefusedFile(info.name, info.state, info.reason))
         return False
-
-    def _tell(self) -> None:
-        done = self.unchanged + self.renamed + len(self._indexed) + len(self.refused)
-        self.tell(IngestProgress(self.total, done, self.chunks, len(self.refused), self.seconds))

@@ -1,4 +1,4 @@
-"""The worker's records in, the contract's messages out, and a question's conditions the other way."""
+"""Messages of an app in, values of the flows out, and back; with `tasks` the only room that knows both languages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from worker.stored import DocumentInfo
 
 
 def filter_of(filters: Filters | None) -> Filter | None:
-    """Return the index's filter for a question's conditions."""
+    """Return the conditions as the index takes them."""
     if filters is None:
         return None
     return Filter(
@@ -43,7 +43,7 @@ def _nanoseconds(seconds: float | None) -> int | None:
 
 
 def answer_of(question: Question, outcome: Outcome, *, queued: float) -> Answer:
-    """Return the message for what became of a question; `queued` is in seconds."""
+    """Return what the app gets; `queued` is in seconds."""
     verdict = outcome.verdict
     return Answer(
         question_id=question.id,
@@ -124,7 +124,7 @@ def _source(source: CitedSource, passages: tuple[Passage, ...]) -> Source:
 
 
 def document_of(info: DocumentInfo) -> DocumentState:
-    """Return the message for one stored document."""
+    """Return one stored document."""
     return DocumentState(
         name=info.name,
         state=info.state,
@@ -137,7 +137,7 @@ def document_of(info: DocumentInfo) -> DocumentState:
 
 
 def report_of(collection: str, outcome: IngestOutcome) -> IngestReport:
-    """Return the message for what an ingest did."""
+    """Return what an ingest did."""
     return IngestReport(
         collection=collection,
         added=outcome.added,

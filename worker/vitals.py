@@ -30,6 +30,8 @@ class CollectionState:
     """Which embedder wrote it."""
     last_ingest: float | None = None
     """When an ingest of it last ended well, in Unix seconds; None where none did."""
+    warning: str = ""
+    """What the last ingest left undone, for a person to look at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,5 +93,7 @@ def _collections(store: Store) -> list[tuple[str, CollectionState]]:
             live = store.generation(name)
         except (UnknownCollection, LayoutMismatch):
             continue
-        found.append((name, CollectionState(live.rows, live.bytes, live.fingerprint, store.last_ingest(name))))
+        facts = store.facts(name)
+        last = facts.ingested_at or None
+        found.append((name, CollectionState(live.rows, live.bytes, live.fingerprint, last, facts.warning)))
     return found

@@ -54,6 +54,12 @@ def test_a_place_for_replies_that_is_none_is_refused(reply_to):
         Question(text="What?", collection="c", reply_to=reply_to)
 
 
+@pytest.mark.parametrize("reply_to", ["stream:rag:collections", "stream:spark.answer", "task:app.got@spark.ingest"])
+def test_a_reply_cannot_be_led_into_what_only_workers_may_write(reply_to):
+    with pytest.raises(InvalidRequest, match="rag-kit's own"):
+        Question(text="What?", collection="c", reply_to=reply_to)
+
+
 def test_a_question_with_everything_survives_the_wire():
     question = Question(
         text="What?",

@@ -36,8 +36,13 @@ class RunningStack:
 
     @property
     def operator_environment(self) -> dict[str, str]:
-        url = (self.data / "operator-env").read_text().partition("'")[2].partition("'")[0]
-        return {**clean_environment(), "RAG_BROKER_URL": url}
+        """What a shell has after `. .rag/up/operator-env`."""
+        names = ("RAG_BROKER_URL", "RAG_DATA_DIR", "RAG_LOCAL_URL")
+        script = f". {self.data / 'operator-env'}; " + "; ".join(f'echo "${name}"' for name in names)
+        ran = subprocess.run(
+            ["sh", "-c", script], env=clean_environment(), capture_output=True, text=True, check=True
+        )
+        return {**clean_environment(), **dict(zip(names, ran.stdout.splitlines(), strict=True))}
 
     def printed(self) -> str:
         return self.output.read_text(errors="replace")

@@ -92,6 +92,12 @@ CASES = {
         "broken",
         "ingest worker's log",
     ),
+    "an ingest that left something undone": (
+        with_collection(warning="7 of 8 documents are gone"),
+        "Collection handbook",
+        "warning",
+        "do what it says",
+    ),
     "never ingested": (with_collection(last_ingest=None), "Collection handbook", "broken", "ingest worker's log"),
     "documents that cannot be read": (
         replace(FACTS, refused={"handbook": 3}),

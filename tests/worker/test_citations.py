@@ -178,6 +178,22 @@ def test_each_clause_may_come_from_a_document_of_its_own() -> None:
     assert names(verdict) == ["home_policy_2024.pdf", "pension_rules.txt"]
 
 
+@pytest.mark.parametrize(
+    ("answer", "sources"),
+    [
+        ("The theft deductible is $300", ["home_policy_2024.pdf"]),
+        ("You may borrow half of the balance", ["pension_rules.txt"]),
+        ("The company that adds most is Acme of Delaware", []),
+    ],
+)
+def test_strictly_a_document_that_only_has_the_words_of_the_question_is_no_source(
+    answer: str, sources: list[str]
+) -> None:
+    question = "Which company adds most, how much may I borrow, and what is the theft deductible?"
+    verdict = check(f"{answer} [1] [2].", policy="strict", question=question)
+    assert (verdict.text, names(verdict)) == (f"{answer}.", sources)
+
+
 def test_an_uncited_answer_gets_no_line_and_what_carries_it_is_kept_apart() -> None:
     verdict = check(f"{FACT}.")
     assert (verdict.sources, verdict.sources_line, verdict.citations_reported) == ((), "", "not_reported")

@@ -71,6 +71,11 @@ def ids(value: object) -> str:
         " 【whole_life_2023.pdf】.",
         " (whole_life_2023.pdf:12).",
         " [whole_life_2023.pdf][1].",
+        " (1).",
+        ". (1)",
+        " {1}.",
+        "「1」.",
+        ".\nSource: whole_life_2023.pdf</source>",
     ],
     ids=ids,
 )
@@ -98,6 +103,31 @@ def test_a_near_miss_is_dropped(tail: str, dropped: str) -> None:
     verdict = check(FACT + tail)
     assert verdict.text == f"{FACT}."
     assert (names(verdict), strings(verdict)) == ([], {dropped})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(1) Pay the premium. (2) Keep the policy.",
+        "A lapse of five (5) years ends it.",
+        "It ended with a loss of (2).",
+        "The limit stands in paragraph (1).",
+        f"{FACT} (40).",
+    ],
+)
+def test_a_number_in_round_brackets_that_is_part_of_the_sentence_stays(text: str) -> None:
+    verdict = check(text)
+    assert (verdict.text, verdict.dropped) == (text, ())
+
+
+def test_a_number_in_round_brackets_that_the_evidence_has_itself_is_no_marker() -> None:
+    code = Passage(name="code.md", text="The limit of subdivision (1) is $5,000. Interest counts under (1).")
+    assert check("Interest counts (1).", (code,)).text == "Interest counts (1)."
+
+
+def test_a_brace_at_the_end_is_no_json() -> None:
+    verdict = check(f"{FACT}.{{\n\nSources: whole_life_2023.pdf")
+    assert (verdict.text, names(verdict)) == (f"{FACT}.{{", ["whole_life_2023.pdf"])
 
 
 def test_a_range_between_two_brackets_is_one_range() -> None:

@@ -88,3 +88,54 @@ def test_an_encrypted_message_is_refused(read):
 def test_a_charset_that_does_not_exist_does_not_stop_the_reading(read):
     message = b"Subject: Odd\nContent-Type: text/plain; charset=no-such\n\nThe deductible is 500 dollars.\n"
     assert parts(read(message))[1] == ("message body", "The deductible is 500 dollars.")
+
+
+def test_what_of_the_attachments_could_not_be_read_is_told(read):
+    message = mail()
+    message.add_attachment(b"\x00\x01", maintype="application", subtype="octet-stream", filename="winmail.dat")
+    message.add_attachment(b"PK broken", maintype="application", subtype="zip", filename="plan.docx")
+    warnings = read(message).warnings
+    assert [warning.split(" inside it")[0] for warning in warnings] == ['"winmail.dat"', '"plan.docx"']
+
+
+def test_pictures_in_the_text_and_signatures_are_no_attachments(read):
+    message = mail()
+    message.add_related(b"\x89PNG", maintype="image", subtype="png", cid="<logo>")
+    message.make_mixed()
+    message.add_attachment(b"MII=", maintype="application", subtype="pkcs7-signature", filename="smime.p7s")
+    assert read(message).warnings == ()
+
+
+def test_the_heading_of_one_attachment_does_not_stand_above_the_next(read):
+    message = mail()
+    message.add_attachment(b"# Fees\n\nFive dollars.", maintype="text", subtype="markdown", filename="a.md")
+    message.add_attachment(b"Plan,Fee\nA,5\n", maintype="text", subtype="csv", filename="b.csv")
+    headings = [section.heading[1:] for section in read(message).sections]
+    assert headings == [(), (), ("Fees",), ()]
+
+
+def test_an_attachment_that_breaks_its_parser_costs_itself_alone(read):
+    message = mail()
+    message.add_attachment(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" * 99, maintype="a", subtype="b", filename="x.msg")
+    document = read(message)
+    assert "The limit is $7,000." in document.text
+    assert "is damaged" in document.warnings[0]
+
+
+def test_a_byte_order_mark_does_not_hide_the_headers(read):
+    assert read(b"\xef\xbb\xbf" + bytes(mail())).title == "IRA limits für 2025"
+
+
+def test_an_armoured_message_is_refused(read):
+    with pytest.raises(DocumentRefused, match="encrypted"):
+        read(mail("-----BEGIN PGP MESSAGE-----\n\nhQEMA6Yx\n-----END PGP MESSAGE-----"))
+
+
+def test_a_web_page_saved_as_one_file_is_read_as_a_page(tmp_path):
+    page = EmailMessage()
+    page["Subject"] = "Saved page"
+    page.set_content("<nav>Home</nav><h1>Rules</h1><p>The café is open.</p>", subtype="html")
+    page.add_related(b"body {}", maintype="text", subtype="css", cid="<style>")
+    (tmp_path / "page.mht").write_bytes(bytes(page))
+    document = read_document(tmp_path / "page.mht")
+    assert (document.title, document.text) == ("Rules", "The café is open.")

@@ -12,12 +12,15 @@ import docx
 import openpyxl
 import pptx
 import pytest
+from docx.document import Document as DocxDocument
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
+from pptx.chart.data import CategoryChartData
+from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
 
 from worker.documents import Limits, read_document
-from worker.errors import DocumentRefused
+from worker.errors import DocumentRefused, NothingToIndex
 from worker.records import Document
 
 
@@ -308,3 +311,161 @@ def test_an_archive_that_is_no_document_is_refused(read, suffix):
 def test_a_damaged_single_file_format_is_refused(read, suffix):
     with pytest.raises(DocumentRefused, match="damaged"):
         read(f"a.{suffix}", b"nothing of the kind")
+
+
+# --- other names and other kinds -------------------------------------------------------------------
+
+
+def retyped(content, old: str, new: str) -> bytes:
+    """The saved file with another content type in it, as programs write macro files and templates."""
+    saved = io.BytesIO()
+    content.save(saved)
+    with zipfile.ZipFile(saved) as file:
+        parts = {name: file.read(name) for name in file.namelist()}
+    parts["[Content_Types].xml"] = parts["[Content_Types].xml"].replace(old.encode(), new.encode())
+    result = io.BytesIO()
+    with zipfile.ZipFile(result, "w") as file:
+        for name, data in parts.items():
+            file.writestr(name, data)
+    return result.getvalue()
+
+
+def word_file(text: str = "The plan pays.") -> DocxDocument:
+    word = docx.Document()
+    word.add_paragraph(text)
+    return word
+
+
+@pytest.mark.parametrize(
+    ("suffix", "kind"),
+    [
+        ("docm", "vnd.ms-word.document.macroEnabled.main"),
+        ("dotx", "vnd.openxmlformats-officedocument.wordprocessingml.template.main"),
+    ],
+)
+def test_word_files_with_macros_and_templates_are_read(read, suffix, kind):
+    plain = "vnd.openxmlformats-officedocument.wordprocessingml.document.main"
+    assert read(f"a.{suffix}", retyped(word_file(), plain, kind)).text == "The plan pays."
+
+
+def test_a_presentation_saved_as_a_show_is_read(read):
+    deck = pptx.Presentation()
+    deck.slides.add_slide(deck.slide_layouts[5]).shapes.title.text = "Fees"
+    plain = "presentationml.presentation.main"
+    assert read("a.ppsx", retyped(deck, plain, "presentationml.slideshow.main")).text == "Fees"
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.pdf", "a.doc", "a", "a.csv"])
+def test_a_file_is_what_its_bytes_say_whatever_its_name(read, name):
+    assert read(name, word_file()).text == "The plan pays."
+
+
+def test_rows_deleted_under_tracking_are_not_read_and_formulas_are(read):
+    word = docx.Document()
+    table = word.add_table(2, 1)
+    table.cell(0, 0).text, table.cell(1, 0).text = "gone", "kept"
+    table.rows[0]._tr.get_or_add_trPr().append(parse_xml(f'<w:del {nsdecls("w")} w:id="1" w:author="a"/>'))
+    maths = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+    word.add_paragraph()._p.append(parse_xml(f'<m:oMath xmlns:m="{maths}"><m:r><m:t>a=b</m:t></m:r></m:oMath>'))
+    assert read("a.docx", word).text == "kept\n\na=b"
+
+
+def test_a_workbook_tells_of_hidden_sheets_and_formulas_without_a_result(read):
+    book = workbook([("Label", "Figure"), ("sum", "=1+1"), ("plain", 5)])
+    book.create_sheet("secret").sheet_state = "hidden"
+    assert read("a.xlsx", book).warnings == (
+        "formulas without a stored result: 1; open it in Excel and save it",
+        'the hidden sheet "secret" was left out',
+    )
+    with pytest.raises(NothingToIndex, match="formulas without a stored result: 1"):
+        read("b.xlsx", workbook([("=1+1",)]))
+
+
+def test_a_workbook_that_one_library_cannot_open_is_read_by_the_other(read):
+    book = workbook([("Label", "Rate"), ("x", 0.045)])
+    book.create_chartsheet("an empty chart")
+    document = read("a.xlsx", book)
+    assert parts(document) == [(("Rates",), 'sheet "Rates", row 2', "Label: x | Rate: 0.045")]
+    assert document.warnings == ("figures stand as they are stored, without their number formats",)
+
+
+def test_names_above_groups_of_columns_survive_the_other_library(read):
+    rows = [("Plan", None, None, "Fund", None), ("Name", "Fee", "Limit", "Fee", "Limit"), ("A", 1, 2, 3, 4)]
+    book = workbook(rows)
+    book.active.merge_cells("B1:C1")
+    book.active["B1"], book.active["D1"] = "Old", "New"
+    book.active.merge_cells("D1:E1")
+    book.create_chartsheet("an empty chart")
+    assert read("a.xlsx", book).text == "Plan Name: A | Old Fee: 1 | Old Limit: 2 | New Fee: 3 | New Limit: 4"
+
+
+def test_a_slide_without_a_title_has_not_that_of_the_slide_before(read):
+    deck = pptx.Presentation()
+    deck.slides.add_slide(deck.slide_layouts[5]).shapes.title.text = "Fees"
+    first, second = deck.slides[0], deck.slides.add_slide(deck.slide_layouts[6])
+    for slide, text in ((first, "Five dollars."), (second, "The address.")):
+        slide.shapes.add_textbox(0, 0, Inches(2), Inches(1)).text_frame.text = text
+    assert [(one[0], one[2]) for one in parts(read("a.pptx", deck))] == [
+        (("Fees",), "Five dollars."),
+        ((), "The address."),
+    ]
+
+
+def test_the_figures_of_a_chart_and_merged_cells_of_a_slide_are_read(read):
+    deck = pptx.Presentation()
+    shapes = deck.slides.add_slide(deck.slide_layouts[6]).shapes
+    data = CategoryChartData()
+    data.categories = ["East", "West"]
+    data.add_series("Sales", (19.2, 21.4))
+    shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, Inches(3), Inches(3), data)
+    table = shapes.add_table(2, 2, 0, 0, Inches(3), Inches(1)).table
+    table.cell(0, 0).merge(table.cell(0, 1))
+    table.cell(0, 0).text, table.cell(1, 1).text = "Rates", "5%"
+    assert read("a.pptx", deck).text == "East | Sales: 19.2\nWest | Sales: 21.4\n\nRates: 5%"
+
+
+OPEN = "urn:oasis:names:tc:opendocument:xmlns"
+
+
+def open_document(kind: str, body: str) -> bytes:
+    names = " ".join(
+        f'xmlns:{short}="{OPEN}:{long}:1.0"'
+        for short, long in (("office", "office"), ("text", "text"), ("draw", "drawing"))
+    )
+    content = f"<office:document-content {names}><office:body>{body}</office:body></office:document-content>"
+    return archive({"mimetype": f"application/vnd.oasis.opendocument.{kind}", "content.xml": content})
+
+
+def test_open_slides_know_their_number(read):
+    page = "<draw:page><draw:frame><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame></draw:page>"
+    body = f"<office:presentation>{page.format('One.')}{page.format('Two.')}</office:presentation>"
+    document = read("a.odp", open_document("presentation", body))
+    assert [one[1:] for one in parts(document)] == [("slide 1", "One."), ("slide 2", "Two.")]
+
+
+def test_footnotes_of_an_open_text_stand_apart_and_its_contents_list_is_left_out(read):
+    note = "<text:note-citation>1</text:note-citation><text:note-body><text:p>Noted.</text:p></text:note-body>"
+    contents = "<text:table-of-content><text:p>One ... 1</text:p></text:table-of-content>"
+    body = f"<office:text>{contents}<text:p>Text<text:note>{note}</text:note>.</text:p></office:text>"
+    found = [one[1:] for one in parts(read("a.odt", open_document("text", body)))]
+    assert found == [("", "Text."), ("footnote", "Noted.")]
+
+
+def test_a_book_that_its_shop_locked_is_refused_and_one_with_hidden_fonts_is_read(read):
+    content = (
+        "<container xmlns='urn:oasis:names:tc:opendocument:xmlns:container'><rootfile full-path='b.opf'/></container>"
+    )
+    items = "<item id='n' href='n.html' properties='nav'/><item id='a' href='a.html'/>"
+    spine = "<spine><itemref idref='n'/><itemref idref='a'/></spine>"
+    parts = {
+        "mimetype": "application/epub+zip",
+        "META-INF/container.xml": content,
+        "b.opf": f"<package xmlns='http://www.idpf.org/2007/opf'><manifest>{items}</manifest>{spine}</package>",
+        "n.html": "<p>Contents</p>",
+        "a.html": "<p>The chapter.</p>",
+    }
+    locked = "<e xmlns:x='http://www.w3.org/2001/04/xmlenc#'><x:CipherReference URI='{}'/></e>"
+    font = archive({**parts, "META-INF/encryption.xml": locked.format("font.otf")})
+    assert read("a.epub", font).text == "The chapter."
+    with pytest.raises(DocumentRefused, match="locked"):
+        read("b.epub", archive({**parts, "META-INF/encryption.xml": locked.format("a.html")}))

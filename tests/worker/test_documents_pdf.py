@@ -245,3 +245,112 @@ def test_files_attached_to_a_pdf_are_read_and_named(tmp_path):
     last = document.sections[-1]
     assert document.text[last.start : last.end] == "year: 2024 | rate: 3.2%"
     assert (last.page, last.location) == (None, 'attachment "rates.csv", row 2')
+
+
+def numbered_rows(count: int) -> list[list[str]]:
+    return [[f"Account {number}", str(number), str(2 * number)] for number in range(count)]
+
+
+def test_no_row_of_a_long_table_is_taken_for_a_running_header(flow):
+    document = flow(Table([["Account", "Fee", "Limit"], *numbered_rows(120)], repeatRows=1))
+    assert max(section.page for section in document.sections) > 2
+    for number in range(120):
+        assert f"Account: Account {number} | Fee: {number} | Limit: {2 * number}" in document.text
+
+
+def test_page_numbers_that_begin_anew_in_each_chapter_are_left_out(draw):
+    def paint(canvas):
+        for page in range(9):
+            canvas.drawString(72, 600, f"Unique statement {'abcdefghi'[page] * 3} of this page.")
+            canvas.drawString(300, 40, f"{page // 3 + 1}-{page % 3 + 1}")
+            canvas.showPage()
+
+    assert not any(sign in draw(paint).text for sign in "123")
+
+
+def test_pages_without_a_text_layer_are_told_and_empty_ones_are_not(draw):
+    def paint(canvas):
+        for page in range(4):
+            if page == 1:
+                canvas.rect(72, 72, 300, 300, fill=1)
+            elif page != 2:
+                canvas.drawString(72, 700, f"Statement {'abcd'[page] * 3} of this page.")
+            canvas.showPage()
+
+    assert draw(paint).warnings == ("no text layer on 1 of 4 pages (2): run text recognition (OCR)",)
+
+
+def test_an_attachment_that_cannot_be_read_is_told(tmp_path):
+    pdf = pypdfium2.PdfDocument.new()
+    pdf.new_page(200, 200)
+    for name, data in (("fees.csv", b"Plan,Fee\nA,5\n"), ("scan.tiff", b"II*\0")):
+        pdf.new_attachment(name).set_data(data)
+    pdf.save(tmp_path / "a.pdf")
+    document = read_document(tmp_path / "a.pdf")
+    assert document.text == "Plan: A | Fee: 5"
+    assert [warning.partition(":")[0] for warning in document.warnings] == ['"scan.tiff" inside it']
+
+
+def test_a_name_above_a_group_of_columns_stands_with_each_of_them(flow):
+    rows = [["", "Public", "", "Private", ""], ["Year", "Young", "Old", "Young", "Old"]]
+    rows += [[str(1990 + number), "10", "20", "30", "40"] for number in range(4)]
+    spans = [("SPAN", (1, 0), (2, 0)), ("SPAN", (3, 0), (4, 0)), ("ALIGN", (1, 0), (-1, -1), "CENTER")]
+    first = flow(Table(rows, style=spans)).text.splitlines()[0]
+    assert first == "Year: 1990 | Public Young: 10 | Public Old: 20 | Private Young: 30 | Private Old: 40"
+
+
+def test_a_figure_has_no_column_name_rather_than_one_that_could_be_anothers(draw):
+    """Groups of unlike size: which of them the outer columns belong to, the page does not tell."""
+
+    def paint(canvas):
+        canvas.drawString(250, 700, "Owned")
+        canvas.drawString(430, 700, "Let")
+        for x, name in zip((72, 180, 250, 320, 430), ("Town", "Flats", "Shops", "Sites", "Flats"), strict=True):
+            canvas.drawString(x, 686, name)
+        for row in range(4):
+            for x, cell in zip((72, 180, 250, 320, 430), ("Ulm", "1", "2", "3", "4"), strict=True):
+                canvas.drawString(x, 672 - 14 * row, cell)
+
+    text = draw(paint).text
+    assert "Owned Flats" not in text
+    assert text.splitlines()[0] == "Town: Ulm | Flats: 1 | Owned Shops: 2 | Sites: 3 | Let Flats: 4"
+
+
+def test_a_group_of_rows_is_no_column_and_new_names_in_the_middle_replace_the_old(flow):
+    rows = [["", "2023", "2022"], ["Assets", "", ""], ["Cash", "100", "90"], ["Bonds", "50", "45"]]
+    rows += [["Forecast", "2025", "2024"], ["Loans", "7", "6"], ["Rent", "5", "4"]]
+    assert flow(Table(rows)).text.splitlines() == [
+        "Assets",
+        "Cash | 2023: 100 | 2022: 90",
+        "Bonds | 2023: 50 | 2022: 45",
+        "Forecast | 2025 | 2024",
+        "Loans | 2025: 7 | 2024: 6",
+        "Rent | 2025: 5 | 2024: 4",
+    ]
+
+
+def test_larger_type_that_goes_on_in_body_type_is_no_heading(flow):
+    document = flow(
+        Paragraph("The committee states without any doubt that the fund", HEADING),
+        Paragraph("continues to pay. " * 4, BODY),
+        Paragraph(PROSE * 3, BODY),
+    )
+    assert {section.heading for section in document.sections} == {()}
+
+
+def test_a_first_row_does_not_become_names_where_the_page_gives_none(draw):
+    """All columns share one name, so it names none of them; the row below it is still a row."""
+
+    def paint(canvas):
+        for row, cells in enumerate(
+            [("", "Sum", "Sum", "Sum"), *((f"Town {row}", "1", "2", "3") for row in range(4))]
+        ):
+            for x, cell in zip((72, 180, 300, 420), cells, strict=True):
+                canvas.drawString(x, 700 - 14 * row, cell)
+
+    assert draw(paint).text.splitlines()[:2] == ["Town 0 | 1 | 2 | 3", "Town 1 | 1 | 2 | 3"]
+
+
+def test_an_empty_page_has_nothing_to_index_and_is_no_image(draw):
+    with pytest.raises(NothingToIndex, match="holds no text"):
+        draw(lambda canvas: canvas.showPage())

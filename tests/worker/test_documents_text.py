@@ -259,3 +259,104 @@ def test_json_lines_know_their_lines(read):
 def test_broken_json_is_refused(read, content):
     with pytest.raises(DocumentRefused, match="not JSON"):
         read("a.json", content)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("koi8-r", "Пенсионный фонд выплачивает пенсии гражданам страны ежемесячно."),
+        ("cp1251", "Пенсионный фонд выплачивает пенсии гражданам страны ежемесячно."),
+        ("cp1250", "Zażółć gęślą jaźń. Umowa ubezpieczenia została zawarta na czas określony."),
+        (
+            "cp1254",
+            "Sigorta şirketi ödeme yapmayı reddetti; müşteri şikâyet için başvurdu. "
+            "Ücret aylık ödenir, çünkü değişir.",
+        ),
+        ("cp1255", "הפנסיה משולמת מדי חודש לכל אזרח שהגיע לגיל הפרישה ועבד מספיק שנים."),
+        ("cp850", "Gebühren für Überweisungen sind fällig. Größe ändern."),
+        ("cp1252", "The “fair” value’s limit — £5 or 5 € — naïve café résumé."),
+        ("cp1252", "Müller"),
+        ("cp1252", "Fee: £5"),
+    ],
+)
+def test_short_and_foreign_texts_are_read_in_their_legacy_encoding(read, encoding, text):
+    assert read("a.txt", text.encode(encoding)).text == text
+
+
+def test_a_character_cut_off_at_the_end_does_not_change_the_encoding(read):
+    assert read("a.txt", "The café takes 5 €".encode()[:-1]).text == "The café takes 5"
+
+
+def test_a_page_that_declares_latin_1_means_windows_1252(read):
+    page = b"<meta charset=iso-8859-1><p>It costs 5 \x80 \x96 \x93fair\x94.</p>"
+    assert read("a.html", page).text == "It costs 5 € – “fair”."
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<title>Just a moment...</title><noscript>Enable JavaScript and cookies to continue</noscript>",
+        "<p>Please enable JS and disable any ad blocker</p><script>var dd={}</script>",
+        "<title>403 Forbidden</title><h1>403 Forbidden</h1><hr>nginx",
+        "<title>Redirecting</title><p>Redirecting to <a href=x>here</a></p>",
+        "<title>Sign in</title><form><label>Name<input></label><input type=password></form>",
+    ],
+)
+def test_what_a_server_sends_instead_of_the_document_is_refused(read, page):
+    with pytest.raises(DocumentRefused, match="download it again"):
+        read("filing.html", page)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<title>My App</title><noscript>You need to enable JavaScript.</noscript><div id=root></div>",
+        "<title>Frames</title><frameset><frame src=a><noframes><p>No frames</p></noframes></frameset>",
+        "<meta http-equiv=refresh content='0;url=x'>",
+    ],
+)
+def test_a_page_without_text_of_its_own_has_nothing_to_index(read, page):
+    with pytest.raises(NothingToIndex, match="no text of its own"):
+        read("a.html", page)
+
+
+def test_tags_that_are_never_closed_hide_no_text(read):
+    assert read("a.html", "<font>" * 400 + "<p>The filing.</p>").text == "The filing."
+
+
+def test_a_row_like_those_below_it_names_no_columns(read):
+    rows = "".join(f"Client {number},buys,fund\n" for number in range(3))
+    assert read("a.csv", rows).text == "Client 0 | buys | fund\nClient 1 | buys | fund\nClient 2 | buys | fund"
+
+
+def test_a_line_that_tells_the_separator_is_no_row(read):
+    document = read("a.csv", "sep=;\nName;Fee\nA;1\n")
+    assert (document.text, document.sections[0].location) == ("Name: A | Fee: 1", "row 3")
+
+
+def test_one_broken_line_of_json_lines_costs_itself_and_is_told(read):
+    document = read("a.jsonl", '{"fee": 5}\n{"fee": \n{"fee": 7}\n')
+    assert document.text == "fee: 5\nfee: 7"
+    assert document.warnings == ("1 lines are not JSON, the first is line 2",)
+
+
+def test_numbers_in_json_stand_as_they_are_written(read):
+    written = '{"a": 1.10, "b": 12345678901234567890123, "c": 1e400, "d": true}'
+    assert read("a.json", written).text == "a: 1.10 | b: 12345678901234567890123 | c: 1e400 | d: true"
+
+
+def test_a_key_without_a_name_does_not_fall_under_the_one_before(read):
+    document = read("a.json", '{"2024": {"rate": {"a": 5}}, "": {"rate": 7}}')
+    assert [section.heading for section in document.sections] == [("2024", "rate"), ()]
+
+
+def test_what_is_lost_of_a_text_is_told(read):
+    document = read("a.txt", "A good line.\n\n\ufffd\ufffd\ufffd word \ufffd\ufffd")
+    assert len(document.warnings) == 1
+    assert "word" not in document.warnings[0]
+
+
+@pytest.mark.parametrize("name", ["a.xls", "a.xlsx"])
+def test_an_export_is_read_as_what_it_is_under_the_name_of_a_workbook(read, name):
+    assert read(name, "Plan\tFee\nA\t5\n").text == "Plan: A | Fee: 5"
+    assert read(name, "<html><table><tr><th>Plan<th>Fee<tr><td>A<td>5</table>").text == "Plan: A | Fee: 5"

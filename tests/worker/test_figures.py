@@ -54,6 +54,10 @@ def test_one_amount_has_many_spellings(spelling: str) -> None:
         ("Pay by 2025-03-01", "Pay by March 1, 2025."),
         ("File Form 8606", "Use Form 8606 for this."),
         ("It sold for $3.2 million", "It sold for $3,200,000."),
+        ("It pays twice your wage", "It pays 2 times your wage."),
+        ("It pays 2x your wage", "It pays double your wage."),
+        ("It pays 3 times your wage", "It pays thrice your wage."),
+        ("It pays 50% of your wage", "It pays half of your wage."),
     ],
 )
 def test_the_same_value_in_another_form_is_verified(statement: str, evidence: str) -> None:
@@ -65,6 +69,7 @@ def test_the_same_value_in_another_form_is_verified(statement: str, evidence: st
     [
         ("The ceiling is $12,600", "The ceiling is $12,500.", "number"),
         ("It sold for $3.2 billion", "It sold for $3,200,000.", "number"),
+        ("It pays twice your wage", "It pays three times your wage.", "number"),
         ("The rate is 4.75 basis points", "The rate is 4.75%.", "unit"),
         ("Rent is $900 per year", "Rent is $900 per month.", "unit"),
         ("The fee is €2", "The fee is 2% of assets.", "unit"),

@@ -85,6 +85,17 @@ def test_while_one_window_is_embedded_the_next_documents_are_read():
     assert len(list(embedded([lambda: reading(0, 3), read_second], embed_first, window=3, readers=1))) == 2
 
 
+def test_a_document_that_takes_long_does_not_look_like_a_dead_run():
+    pulses: list[float] = []
+
+    def slow(texts) -> np.ndarray:
+        time.sleep(0.5)
+        return embed(texts)
+
+    list(embedded([lambda: reading(0, 1)], slow, pulse=lambda: pulses.append(time.monotonic()), seconds=0.02))
+    assert len(pulses) > 5
+
+
 @pytest.mark.parametrize("fault", ["read", "embed", "consume"])
 def test_a_failure_ends_all_and_leaves_no_thread(fault):
     class Fault(Exception):

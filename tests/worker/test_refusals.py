@@ -50,6 +50,7 @@ def test_a_refusal_is_recognised(sentence: str) -> None:
         "There is no deadline for an answer.",
         "I am not certain, but the deductible is $300.",
         "You do not need any documents for this.",
+        "Choose a fund such as a large index fund.",
         "No fee is charged.",
         'The letter says "we could not find your file".',
     ],

@@ -288,18 +288,20 @@ def _circled(text: str, shown: Shown) -> Iterator[_Marker]:
 def _tags(text: str, shown: Shown) -> Iterator[_Marker]:
     for match in _PRIVATE.finditer(text):
         yield _Marker(match.start(), match.end(), [Pointer(match[0], None, "foreign_marker")])
-    tagged_end = 0
+    tagged: set[int] = set()
     for match in _TAGGED.finditer(text):
         pointers = read_list(match["content"], shown)
         if pointers and not any(pointer.plain for pointer in pointers):
             yield _Marker(match.start(), match.end(), pointers)
-            tagged_end = match.end()
+            tagged.add(match.end())
+    last = max(tagged, default=0)
     for match in _TAG_OPEN.finditer(text):
         documents = re.sub(r"-[\d.:]+", "", match["index"] or "")  # `2-3` is the third sentence of document 2
-        if match.start() >= tagged_end:
+        if match.start() >= last:
             yield _Marker(match.start(), match.end(), read_numbers(documents, shown, marker=match[0]) or ())
     for match in (*_TAG_CLOSE.finditer(text), *_ACTIVE.finditer(text)):
-        yield _Marker(match.start(), match.end(), ())
+        if match.end() not in tagged:
+            yield _Marker(match.start(), match.end(), ())
 
 
 def _cut_off(findings: Findings, shown: Shown) -> _Marker | None:

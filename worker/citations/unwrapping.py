@@ -41,8 +41,11 @@ _NAME_KEYS = (
     "number",
 )
 _WRAPPER_KEYS = ("arguments", "parameters", "input", "function", "final", "data")
+# A brace at the end of a text and the sources line below it are no object.
 _OBJECT = re.compile(
-    r"(?:\[\s*)?\{\s*[\"']?(?:" + "|".join((*_ANSWER_KEYS, *_SOURCE_KEYS, *_WRAPPER_KEYS, "name")) + r")[\"']?\s*:",
+    r"(?:\[\s*)?\{[ \t\r]*\n?[ \t]*[\"']?(?:"
+    + "|".join((*_ANSWER_KEYS, *_SOURCE_KEYS, *_WRAPPER_KEYS, "name"))
+    + r")[\"']?\s*:",
     re.I,
 )
 _FENCE = re.compile(r"```[\w-]*\s*|```")

@@ -67,9 +67,8 @@ class LocalConnector:
     def health(self) -> Health:
         """Ask the server what it serves and what it can."""
         deadline = time.time() + _HEALTH_SECONDS
-        self._served.forget()
         try:
-            model = self._served.model(deadline)
+            model = self._served.look_again(deadline)
             constrained = self._served.constrains(deadline)
         except (ConnectorError, DeadlineExceeded) as error:
             return Health(reachable=False, problem=str(error))

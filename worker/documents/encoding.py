@@ -130,9 +130,9 @@ def _is_half_width(text: str) -> bool:
     return len(_HALF_WIDTH.findall(text)) > _MOST_HALF_WIDTH * len(text)
 
 
+# Not Windows-1254: it differs in six letters alone, which are Turkish there and Icelandic in Windows-1252.
 _LATIN = {
     "cp1250",
-    "cp1254",
     "cp1257",
     "cp1258",
     "mac_latin2",

@@ -86,10 +86,12 @@ def blocks(pages: Sequence[list[Line]], typography: Typography) -> Iterator[tupl
     unfinished = False
     for index, page in enumerate(pages):
         titles: list[str] = []
-        for kind, lines in _groups(page):
+        for (kind, lines), (_, following) in pairwise((*_groups(page), ("", []))):
             block = _table(lines, titles) if kind == "table" else _paragraph(lines, typography)
             if not block.text:
                 continue
+            if block.level and _begins_inside(following):
+                block = replace(block, level=0)
             is_prose = block.kind == "text" and not block.level
             continues = unfinished and is_prose and block.text[0].islower()
             yield index, replace(block, continues=continues)
@@ -97,6 +99,12 @@ def blocks(pages: Sequence[list[Line]], typography: Typography) -> Iterator[tupl
             unfinished = open_end and len(lines) > 1
             is_title = open_end and len(lines) <= _MOST_HEADING_LINES and _may_head(block.text, lines)
             titles = [*titles, block.text][-_MOST_TITLES:] if is_title else []
+
+
+def _begins_inside(lines: Sequence[Line]) -> bool:
+    """Tell whether a sentence goes on here: what stands above is its beginning in larger type, no heading."""
+    text = lines[0].text if lines else ""
+    return text[:1].islower() and not _BULLET.match(text)
 
 
 def _may_head(text: str, lines: Sequence[Line]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
 
 import pypdfium2
 import pypdfium2.raw as pdfium
@@ -15,28 +14,25 @@ from worker.documents.glyphs import Fragment, fragments
 from worker.documents.layout import Line, lines
 from worker.documents.nesting import Container
 from worker.documents.pageflow import Typography, blocks
-from worker.errors import DocumentRefused, NothingToIndex
+from worker.errors import DocumentRefused
 
 _RIGHT_TO_LEFT = range(0x590, 0x900)
 _LEAST_SHARE = 0.2
+_MOST_LISTED = 10
 
 
 def read_pdf(data: bytes, container: Container) -> Iterator[Block]:
     """Yield the blocks of a PDF in reading order, running headers and footers left out.
 
-    Raises DocumentRefused for a password, damage or too many pages, NothingToIndex without a text layer.
+    Pages that are images are a loss. Raises DocumentRefused for a password, damage or too many pages.
     """
     pdf = _open(data)
     try:
         most = container.limits.max_pages
         if len(pdf) > most:
             raise DocumentRefused(f"has {len(pdf):,} pages, more than {most:,}; split the file")
-        found = False
-        for block in chain(_pages(pdf), container.attachments(_attachments(pdf))):
-            found = True
-            yield block
-        if not found:
-            raise NothingToIndex("has no text layer: its pages are images; run text recognition (OCR) on it")
+        yield from _pages(pdf, container.losses)
+        yield from container.attachments(_attachments(pdf))
     finally:
         pdf.close()
 
@@ -50,9 +46,14 @@ def _open(data: bytes) -> pypdfium2.PdfDocument:
         raise DocumentRefused("is damaged: not a PDF that can be opened") from error
 
 
-def _pages(pdf: pypdfium2.PdfDocument) -> Iterator[Block]:
+def _pages(pdf: pypdfium2.PdfDocument, losses: list[str]) -> Iterator[Block]:
     labels = [pdf.get_page_label(index) for index in range(len(pdf))]
-    laid_out = [_lines(pdf, index) for index in range(len(pdf))]
+    laid_out = [_lines(pdf, index, losses) for index in range(len(pdf))]
+    images = [index + 1 for index, found in enumerate(laid_out) if not found and _is_image(pdf, index)]
+    if images:
+        losses.append(
+            f"no text layer on {len(images)} of {len(pdf)} pages ({_listed(images)}): run text recognition (OCR)"
+        )
     pages = without_furniture(laid_out)
     for index, block in blocks(pages, Typography(pages)):
         number = index + 1
@@ -60,10 +61,27 @@ def _pages(pdf: pypdfium2.PdfDocument) -> Iterator[Block]:
         yield replace(block, page=number, location=f"page {label}" if label not in ("", str(number)) else "")
 
 
-def _lines(pdf: pypdfium2.PdfDocument, index: int) -> list[Line]:
+def _listed(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers[:_MOST_LISTED])) + (", ..." if len(numbers) > _MOST_LISTED else "")
+
+
+def _is_image(pdf: pypdfium2.PdfDocument, index: int) -> bool:
+    """Tell a page without text that shows something from an empty one."""
+    try:
+        page = pdf[index]
+    except pypdfium2.PdfiumError:
+        return False
+    try:
+        return bool(pdfium.FPDFPage_CountObjects(page))
+    finally:
+        page.close()
+
+
+def _lines(pdf: pypdfium2.PdfDocument, index: int, losses: list[str]) -> list[Line]:
     try:
         page = _flattened(pdf, index)
     except pypdfium2.PdfiumError:  # a damaged page costs itself, not the document
+        losses.append(f"page {index + 1} is damaged")
         return []
     try:
         return lines(_right_to_left(page) or fragments(page))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from worker.documents.blocks import Block
 
@@ -28,14 +28,36 @@ def table_block(
     A long name above the first column is the table's title, and joins the `heading`.
     """
     rows = [[" ".join(cell.split()) for cell in row] for row in grid]
+    blank = sum(not any(row) for row in rows[:headers]) if headers else 0
     rows = [row for row in rows if any(row)]
-    count = header_rows(rows) if headers is None else headers
+    count = header_rows(rows) if headers is None else headers - blank
     heading = (*heading, *_whole_table_names(rows[:count]))
     names = column_names(rows[:count])
     if names and len(names[0]) > _LONGEST_FIRST_NAME:
         heading, names[0] = (*heading, names[0]), ""
-    lines = [_line(row, names) for row in rows[count:]] or [_line(row, []) for row in rows]
+    lines = list(_lines(rows[count:], names)) or [_line(row, []) for row in rows]
     return Block("\n".join(lines), kind="table", heading=heading, location=location)
+
+
+def _lines(body: Grid, names: Sequence[str]) -> Iterator[str]:
+    """Yield the rows with the names of their columns, which a row of other names in the middle replaces."""
+    figures = [place for place in range(1, len(names)) if names[place] and _mostly_numbers(_column(body, place))]
+    for row in body:
+        renamed = [row[place] for place in figures if place < len(row)]
+        if len(figures) > 1 and _are_other_names(renamed, [names[place] for place in figures]):
+            names = ["", *(cell for cell in row[1:])]
+            yield _line(row, [])
+        else:
+            yield _line(row, names)
+
+
+def _are_other_names(cells: Sequence[str], names: Sequence[str]) -> bool:
+    named = len(cells) == len(names) and len(set(cells)) == len(cells) and not set(cells) & set(names)
+    return named and not any(cell in _BLANK or is_number(cell) for cell in cells)
+
+
+def _column(body: Grid, place: int) -> Iterator[str]:
+    return (row[place] for row in body if place < len(row))
 
 
 def _whole_table_names(rows: list[list[str]]) -> list[str]:
@@ -88,7 +110,7 @@ def header_rows(rows: Grid) -> int:
     columns = range(max(map(len, rows), default=0))
     if 0 < count < len(rows) and _could_name(column_names(rows[:count])):
         body = rows[count:]
-        if any(_mostly_numbers(row[column] for row in body if column < len(row)) for column in columns):
+        if any(_mostly_numbers(_column(body, column)) for column in columns):
             return count
     if len(rows) < 2 or not _could_name(rows[0]):
         return 0
