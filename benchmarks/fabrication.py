@@ -121,13 +121,13 @@ class Count:
     seconds: float = 0.0
 
     def add(self, task: Task, drafts: Sequence[Draft], verdict: Verdict, seconds: float) -> None:
-        """Count one answer and the drafts that led to it; the last one is the answer's own, where it can be told."""
-        written = [written(draft) for draft in drafts]
+        """Count one answer and the drafts that led to it."""
+        texts = [written(draft) for draft in drafts]
         kept = {source.name for source in verdict.sources}
-        cited = {name for name in task.gold if any(name in text for text in written)}
+        cited = {name for name in task.gold if any(name in text for text in texts)}
         self.answers += 1
         self.seconds += seconds
-        self.raw += any(fabricated(text, task.passages) for text in written)
+        self.raw += any(fabricated(text, task.passages) for text in texts)
         self.enforced += bool(fabricated(f"{verdict.text}\n{verdict.sources_line}", task.passages))
         self.gold_cited += bool(cited)
         self.gold_kept += bool(task.gold & kept)
