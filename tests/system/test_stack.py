@@ -160,7 +160,7 @@ def test_a_cancelled_ingest_ends_between_two_documents_and_the_next_one_does_the
         (tmp_path / f"{number}.md").write_text(f"Rule {number} holds.")
     with RagClient(stack.broker_url) as client:
         ticket = client.ingest(str(tmp_path), collection="long")
-        while ticket.status.state != "progress":
+        while not ((progress := ticket.status.progress) and progress.done):
             time.sleep(0.05)
         ticket.cancel()
         with pytest.raises(TaskCancelled):
