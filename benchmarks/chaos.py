@@ -10,8 +10,9 @@ and changes documents all the while (`traffic`), and does one fault after the ot
     beat        kill -9 of one of two beats             model_slow  it takes ten times as long
     disk_full   no room for Redis' append-only file (only where a small file system can be mounted)
 
-`answered_twice` counts answers that another one has replaced since they were read, `stuck` tasks that are left when
-all is quiet, `model_calls_repeated` model calls beyond the first for a question.
+`lost` counts questions that have no end when all is quiet (an answer, or a failure or expiry that was told), `late`
+those whose end the app did not wait for, `answered_twice` answers that another one has replaced since they were read,
+`stuck` tasks that are left then, `model_calls_repeated` model calls beyond the first for a question.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import random
+import shutil
 import signal
 import statistics
 import subprocess
@@ -83,11 +85,13 @@ class Chaos:
     def figures(self) -> dict[str, float]:
         """What became of everything."""
         counts, seconds = self._traffic.counts, sorted(self._traffic.seconds) or [0.0]
-        names = ("answered", "failed", "expired", "not_sent", "lost", "torn", "wrong", "ingests")
+        names = ("answered", "failed", "expired", "late", "not_sent", "torn", "wrong", "ingests")
         with self._crew.client() as client:
             stuck, changed = left_over(client), self._traffic.changed(client)
+            lost = self._traffic.without_end(client)
         return {
             **{{"torn": "torn_answers"}.get(name, name): counts[name] for name in names},
+            "lost": len(lost),
             "answered_twice": changed,
             "stuck": stuck,
             "model_calls": self._model.asked.total(),
@@ -170,7 +174,9 @@ class Chaos:
         ballast.unlink()
 
 
-def measure(seconds: float, *, app: str, between: float, visibility: float | None) -> tuple[dict[str, float], Chaos]:
+def measure(
+    seconds: float, *, app: str, between: float, visibility: float | None, logs: Path | None = None
+) -> tuple[dict[str, float], Chaos]:
     """Run it all in a folder of its own."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -182,6 +188,8 @@ def measure(seconds: float, *, app: str, between: float, visibility: float | Non
             settings["LIGHT_VISIBILITY"] = str(visibility)
         small_disk = _small_disk(folder / "crew" / "redis", stack)
         crew = Crew(folder / "crew", app=app, settings=settings)
+        if logs:
+            stack.callback(shutil.copytree, folder / "crew" / "logs", logs, dirs_exist_ok=True)
         stack.callback(crew.stop)
         crew.start("redis", "answer", "ingest")
         traffic = Traffic(crew.url, folder / "plans", deadline=DEADLINE_SECONDS)
@@ -212,10 +220,15 @@ def main() -> None:
     parser.add_argument("--between", type=float, default=7.0, help="seconds from one fault to the next")
     parser.add_argument("--app", default="benchmarks.light", help="worker.app: with the real embedder and index")
     parser.add_argument("--visibility", type=float, help="of the light app; default: the workers' own")
+    parser.add_argument("--logs", type=Path, help="a folder for the processes' logs")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     figures, chaos = measure(
-        arguments.seconds, app=arguments.app, between=arguments.between, visibility=arguments.visibility
+        arguments.seconds,
+        app=arguments.app,
+        between=arguments.between,
+        visibility=arguments.visibility,
+        logs=arguments.logs,
     )
     show("what became of it", ["figure", "value"], list(figures.items()))
     show("faults", ["fault", "times"], list(chaos.faults.items()))

@@ -34,8 +34,8 @@ class Crew:
 
     @property
     def url(self) -> str:
-        """The broker's URL."""
-        return self.stack.broker_url
+        """The administrator's URL: faults are made by the way in which questions are asked."""
+        return self.stack.url("default")
 
     def start(self, *names: str) -> None:
         """Start services, each when the one before is ready."""
@@ -68,7 +68,7 @@ class Crew:
             os.kill(child, signal.SIGKILL)
 
     def client(self) -> redis.Redis:
-        """A connection to the crew's Redis that waits out a restart."""
+        """A connection to the crew's Redis."""
         return redis.Redis.from_url(self.url, socket_timeout=30)
 
     def log(self, name: str) -> str:

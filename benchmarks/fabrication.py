@@ -33,6 +33,7 @@ from worker.config import WorkerConfig
 from worker.connectors import Connector, Health
 from worker.connectors.extract import ExtractConnector
 from worker.connectors.local import LocalConnector
+from worker.drafts import written
 from worker.embedding import Embedder
 from worker.prompt import Prompt
 from worker.records import Draft, Passage, Verdict
@@ -120,13 +121,13 @@ class Count:
     seconds: float = 0.0
 
     def add(self, task: Task, drafts: Sequence[Draft], verdict: Verdict, seconds: float) -> None:
-        """Count one answer and the drafts that led to it; the last one is the answer's own, where it can be told."""
-        written = [_written(draft) for draft in drafts]
+        """Count one answer and the drafts that led to it."""
+        texts = [written(draft) for draft in drafts]
         kept = {source.name for source in verdict.sources}
-        cited = {name for name in task.gold if any(name in text for text in written)}
+        cited = {name for name in task.gold if any(name in text for text in texts)}
         self.answers += 1
         self.seconds += seconds
-        self.raw += any(fabricated(text, task.passages) for text in written)
+        self.raw += any(fabricated(text, task.passages) for text in texts)
         self.enforced += bool(fabricated(f"{verdict.text}\n{verdict.sources_line}", task.passages))
         self.gold_cited += bool(cited)
         self.gold_kept += bool(task.gold & kept)
@@ -150,12 +151,6 @@ class Count:
             "answers": self.answers,
             "seconds": self.seconds / answers,
         }
-
-
-def _written(draft: Draft) -> str:
-    """A draft as text, with what it named as structure on a line of sources."""
-    names = ", ".join(citation.name for citation in draft.citations)
-    return f"{draft.text}\nSources: {names}" if names else draft.text
 
 
 class Recording:
@@ -253,6 +248,7 @@ def main() -> None:
     size = Size(arguments.passages, arguments.characters)
     tasks = answerable(arguments.data, arguments.questions - unknown, size)
     tasks += unanswerable(arguments.data, unknown, size)
+    random.Random(_SEED).shuffle(tasks)
     with model_url() as url:
         connectors: dict[str, Connector] = {
             "free": LocalConnector(url),

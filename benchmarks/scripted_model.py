@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 _DOCUMENT = re.compile(r"^Document: (.+)\n((?:  .*(?:\n|$))+)", re.MULTILINE)
+_CHAT = "/chat/completions"
 _QUESTION = re.compile(r"^Question: (.*)", re.MULTILINE)
 
 
@@ -56,9 +57,10 @@ class ScriptedModel:
     def complete(self, request: dict[str, Any]) -> dict[str, Any]:
         """Quote every passage of the first document that the last message shows."""
         prompt = request["messages"][-1]["content"]
-        question = _QUESTION.findall(prompt)[-1]
-        with self._lock:
-            self.asked[question] += 1
+        question = (_QUESTION.findall(prompt) or [""])[-1]
+        if question:
+            with self._lock:
+                self.asked[question] += 1
         self.on_question(question)
         time.sleep(self.seconds)
         shown = _DOCUMENT.findall(prompt)
@@ -81,18 +83,18 @@ def _handler(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            self._reply({"data": [{"id": "scripted"}], "status": "ok"})
+            self._reply({"data": [{"id": "scripted"}], "status": "ok"}, "/models", "/health")
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            self._reply(model.complete(json.loads(body)))
+            self._reply(model.complete(json.loads(body)) if self.path.endswith(_CHAT) else None, _CHAT)
 
-        def _reply(self, value: object) -> None:
+        def _reply(self, value: object, *paths: str) -> None:
             if model.is_down:  # on a connection from before
                 self.close_connection = True
                 return
             body = json.dumps(value).encode()
-            self.send_response(200)
+            self.send_response(200 if self.path.endswith(paths) else 404)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

@@ -21,6 +21,7 @@ from producer.names import ANSWER_QUEUE, INGEST_QUEUE, RESULT_PREFIX
 
 T = TypeVar("T")
 
+_ENDS = ("SUCCESS", "FAILURE", "REVOKED")
 COLLECTION = "plans"
 PLANS = 8
 # Longer than any deadline: who has heard nothing by then never will.
@@ -43,6 +44,7 @@ class Traffic:
         self._folder = folder
         self._version = 0
         self._texts: dict[str, str] = {}
+        self._unanswered: list[str] = []
         self._lock = threading.Lock()
         self._client = RagClient(url)
 
@@ -53,7 +55,10 @@ class Traffic:
         for plan in range(PLANS):
             told = f"plan {plan} pays is in version {self._version}."
             text = f"What {told}\n\n{filling}\n\nAll that {told}\n"
-            (self._folder / f"plan-{plan}.md").write_text(text)
+            # In one step: an ingest that was sent before may be reading.
+            part = self._folder.parent / "part"
+            part.write_text(text)
+            part.replace(self._folder / f"plan-{plan}.md")
 
     def ingest(self) -> None:
         """Write the next version of the documents, ingest them, and wait for the report."""
@@ -72,12 +77,20 @@ class Traffic:
             ticket = self._client.ask(
                 f"What does plan {plan} pay? Asked by {words}.", collection=COLLECTION, deadline=self._deadline
             )
+            self._unanswered.append(ticket.id)
             answer = _patiently(lambda: ticket.get(self._deadline + GRACE_SECONDS), seconds=self._deadline)
             self._note_answer(plan, answer, time.monotonic() - start)
 
     def changed(self, client: redis.Redis) -> int:
         """Return how many answers are no longer what they were when they were read."""
         return sum(_stored_text(client, task) not in (None, text) for task, text in self._texts.items())
+
+    def without_end(self, client: redis.Redis) -> dict[str, str]:
+        """Return the questions that were sent and have no end, with their last state."""
+        ids = [task for task in self._unanswered if task not in self._texts]
+        stored: Any = client.mget([RESULT_PREFIX + task for task in ids]) if ids else []
+        states = {task: json.loads(meta)["status"] if meta else "" for task, meta in zip(ids, stored, strict=True)}
+        return {task: state for task, state in states.items() if state not in _ENDS}
 
     def close(self) -> None:
         """Give the connections back."""
@@ -118,7 +131,7 @@ class _Noted:
             return False
         name = str(getattr(error, "error", type(error).__name__))
         told = isinstance(error, TaskError)
-        outcome = "expired" if name == "TaskExpired" else "failed" if told else "lost"
+        outcome = "expired" if name == "TaskExpired" else "failed" if told else "late"
         self._traffic._count("not_sent" if isinstance(error, BrokerUnavailable) else outcome)
         self._traffic.errors[f"{self._what}: {name}"] += 1
         return True

@@ -168,8 +168,8 @@ class AsyncRagClient:
                 `{"role": "user", "content": "..."}`. A follow-up is understood by it; only documents are evidence.
             question_id: your own id. Asked again while the first is on its way or answered, nothing is sent, and the
                 ticket is that of the first; one that ended without an answer is asked anew.
-            reply_to: where a `Reply` goes besides, at least once: `stream:NAME` (a Redis stream, field `reply`) or
-                `task:NAME@QUEUE` (a Celery task of yours, called with `reply=...`).
+            reply_to: where a `Reply` goes besides, at least once: `stream:NAME` (the Redis stream `rag:reply:NAME`,
+                field `reply`) or `task:NAME@QUEUE` (a Celery task of yours, called with `reply=...`).
 
         Raises InvalidRequest, BrokerUnavailable.
         """

@@ -119,8 +119,7 @@ class RagClient:
             filters: which documents may answer.
             history: the conversation before this question, oldest turn first.
             question_id: your own id; asked twice, it is answered once.
-            reply_to: where a `Reply` goes besides: `stream:NAME` or `task:NAME@QUEUE`. With the Redis users of
-                docker-compose.yml, an app may read streams whose names begin with `replies`.
+            reply_to: where a `Reply` goes besides: `stream:NAME` or `task:NAME@QUEUE`.
 
         Raises InvalidRequest, BrokerUnavailable.
         """

@@ -91,7 +91,7 @@ class TaskStatus(Message):
     queue: str = ""
     """The queue that it was sent to."""
     ahead: int | None = None
-    """While it is queued: how many messages a worker takes before it; None where too many are."""
+    """While it is queued: about how many tasks a worker takes before it."""
     workers: int | None = None
     """While it is queued: how many workers listen on its queue. 0 means that it waits for nobody."""
 

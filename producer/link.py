@@ -31,7 +31,7 @@ from producer.names import (
     WORKERS_PREFIX,
 )
 from producer.scripts import CANCEL, SEND
-from producer.states import interpret, receipt, seconds_until_it_may_change
+from producer.states import ahead, interpret, receipt, seconds_until_it_may_change
 from producer.subscription import Subscription
 
 # Commands take well under a millisecond: more connections would not be faster.
@@ -75,7 +75,8 @@ class Link:
         note = receipt(kind=kind, queue=queue, deadline=deadline)
         seconds = max(1, int(deadline - now)) + RECEIPT_SECONDS
         async with self._turn():
-            return bool(await self._send([*_keys(id), queue, SENT_PREFIX + queue], [now, note, seconds, message]))
+            keys = [RECEIPT_PREFIX + id, CANCEL_PREFIX + id, SENT_PREFIX + queue, queue]
+            return bool(await self._send(keys, [RESULT_PREFIX + id, now, note, seconds, message]))
 
     async def look(self, id: str) -> tuple[TaskStatus, Any]:
         """Return a task's status and, where it succeeded, its result as JSON; raises BrokerUnavailable."""
@@ -84,15 +85,15 @@ class Link:
 
     async def status(self, id: str) -> TaskStatus:
         """Return a task's status, with its place in the queue while it waits; raises BrokerUnavailable."""
-        status, _, _ = await self._look(id)
-        if status.state != "queued" or not status.queue:
-            return status
         async with self._turn():
-            pipeline = self._redis.pipeline(transaction=True)
-            pipeline.get(RECEIPT_PREFIX + id).get(SENT_PREFIX + status.queue).llen(status.queue)
-            noted, sent, length, workers = await pipeline.hvals(WORKERS_PREFIX + status.queue).execute()
-        number = json.loads(noted or "{}").get("number")
-        return replace(status, ahead=_ahead(number, int(sent or 0), length), workers=len(present(workers)))
+            sent, meta, flag = await self._redis.mget(_keys(id))
+            status, _ = interpret(id, sent, meta, flag)
+            if status.state != "queued" or not status.queue:
+                return status
+            last = await self._redis.get(SENT_PREFIX + status.queue)
+            waiting = await self._redis.llen(status.queue)
+            workers = await self._redis.hvals(WORKERS_PREFIX + status.queue)
+        return replace(status, ahead=ahead(sent, last=int(last), waiting=waiting), workers=len(present(workers)))
 
     async def wait(self, id: str, *, timeout: float) -> tuple[TaskStatus, Any]:
         """Return like `look`, but not before the task ended or `timeout` seconds passed.
@@ -119,7 +120,8 @@ class Link:
         # In the form of Celery's own announcements, for those who listen with Celery.
         news = json.dumps({"status": "PENDING", "result": None, "task_id": id})
         async with self._turn():
-            return bool(await self._cancel(_keys(id), [news]))
+            keys = [RECEIPT_PREFIX + id, CANCEL_PREFIX + id]
+            return bool(await self._cancel(keys, [RESULT_PREFIX + id, news]))
 
     async def upload(self, id: str, data: bytes, *, seconds: float) -> None:
         """Store a document's bytes for the ingest worker, for `seconds` at most; raises BrokerUnavailable."""
@@ -191,11 +193,3 @@ def present(told: list[str]) -> list[dict[str, Any]]:
 
 def _keys(id: str) -> list[str]:
     return [RECEIPT_PREFIX + id, RESULT_PREFIX + id, CANCEL_PREFIX + id]
-
-
-def _ahead(number: int | None, sent: int, length: int) -> int | None:
-    """How many messages a worker takes before the one that was sent as `number`: those not sent after it.
-
-    One that is in no queue is in a worker's hands, and the next.
-    """
-    return None if number is None else max(0, length - (sent - number) - 1)

@@ -22,7 +22,7 @@ LARGEST_UPLOAD_BYTES: Final = 256 << 20
 
 # Celery calls unknown, queued and lost ids all PENDING; a receipt written before sending tells them apart.
 RECEIPT_PREFIX: Final = "rag:receipt:"
-# How many tasks were ever sent into a queue: with a task's own number and the queue's length, its place.
+# Counts what was sent to each queue: by its number, a message knows how many are ahead of it.
 SENT_PREFIX: Final = "rag:sent:"
 # Where Celery's Redis backend puts a task's state; the producer reads it without subscribing to a backend.
 RESULT_PREFIX: Final = "celery-task-meta-"
@@ -62,5 +62,7 @@ DEADLINE_ERROR: Final = "DeadlineExceeded"
 # And this one: somebody cancelled it while the worker was at it.
 CANCELLED_ERROR: Final = "Cancelled"
 
+# A reply stream's key: the workers' Redis user may write here, and nowhere else that an app chooses.
+REPLY_PREFIX: Final = "rag:reply:"
 # A reply stream that nobody reads is cut to about this length.
 REPLY_STREAM_LENGTH: Final = 10_000

@@ -47,6 +47,15 @@ def interpret(id: str, receipt: str | None, meta: str | None, flag: str | None) 
     return TaskStatus(id=id, state="started", kind=kind), None
 
 
+def ahead(receipt: str, *, last: int, waiting: int) -> int:
+    """Return how many of the `waiting` messages a queue's workers take before this one; `last` was sent last.
+
+    A message that is not among them any more is in a worker's hands: nobody is ahead of it.
+    """
+    behind = last - int(json.loads(receipt).get("number", 0))
+    return max(0, waiting - behind - 1)
+
+
 def seconds_until_it_may_change(status: TaskStatus, receipt: str | None) -> float:
     """Return when a state may change although nothing is announced: at the deadline of what is still queued."""
     if status.state != "queued" or not receipt:

@@ -106,8 +106,8 @@ def test_an_app_reads_the_stream_that_its_replies_go_to(stack: Stack):
         redis.Redis.from_url(stack.url("producer")) as app,
         redis.Redis.from_url(stack.url("worker")) as worker,
     ):
-        worker.xadd("replies:app", {"reply": "{}"})
-        assert app.xlen("replies:app") == 1
+        worker.xadd("rag:reply:app", {"reply": "{}"})
+        assert app.xlen("rag:reply:app") == 1
 
 
 def test_a_worker_stores_documents_and_drops_them(stack: Stack):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from producer.config import ProducerConfig, read, setting
@@ -82,6 +83,8 @@ def _from_zero(text: str) -> int:
 def _url(text: str) -> str:
     if not text.startswith(("http://", "https://")):
         raise ValueError(f"{text!r} is no URL; write http://host:port/v1")
+    if "@" in urlsplit(text).netloc:
+        raise ValueError("holds a password, and an address is logged; use the setting for the key instead")
     return text.rstrip("/")
 
 
@@ -139,7 +142,7 @@ class WorkerConfig(ProducerConfig):
     constrained: str = setting(
         "RAG_CONSTRAINED",
         explain="`auto` lets the local model name no document but those shown, where its server can; or `off`",
-        default="off",
+        default="auto",
         parse=_one_of("auto", "off"),
     )
     repair_attempts: int = setting(

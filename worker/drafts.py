@@ -16,6 +16,12 @@ _FILE = "drafts.jsonl"
 _RULE = "\n--- asked once more ---\n"
 
 
+def written(draft: Draft) -> str:
+    """Return a draft as text, with what it named as structure on a line of sources."""
+    names = ", ".join(dict.fromkeys(citation.name for citation in draft.citations))
+    return f"{draft.text}\nSources: {names}" if names else draft.text
+
+
 class Trace:
     """Appends to `drafts.jsonl` in a folder; the file is readable by its owner alone."""
 
@@ -25,7 +31,7 @@ class Trace:
 
     def write(self, question_id: str, prompt: Prompt, draft: Draft) -> None:
         """Append one prompt and its draft."""
-        line = json.dumps({"id": question_id, "messages": prompt.messages, "draft": draft.text})
+        line = json.dumps({"id": question_id, "messages": prompt.messages, "draft": written(draft)})
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with os.fdopen(file, "a", encoding="utf-8") as stream:
             stream.write(line + "\n")

@@ -25,13 +25,10 @@ def full_disk(folder: Path) -> list[str]:
     return [f"the worker's disk is nearly full ({free} at {present}); make room"]
 
 
-def unreachable_models(models: Mapping[str, Health]) -> list[str]:
-    """Say which model servers do not answer."""
-    return [
-        f"the {name} model does not answer; start its server, or set the worker's address of it (RAG_LOCAL_URL)"
-        for name, health in models.items()
-        if not health.reachable
-    ]
+def unreachable_models(health: Mapping[str, Health]) -> list[str]:
+    """Say which models cannot be asked, and why."""
+    away = {name: told.problem for name, told in health.items() if not told.reachable}
+    return [f"the {name} model cannot be asked: {problem}" for name, problem in away.items()]
 
 
 def unreadable_collections(store: Store, fingerprint: str) -> list[str]:

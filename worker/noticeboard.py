@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from producer.envelope import envelope
-from producer.names import ABSENT_SECONDS, CANCEL_PREFIX, REPLY_STREAM_LENGTH, WORKERS_PREFIX
+from producer.names import ABSENT_SECONDS, CANCEL_PREFIX, REPLY_PREFIX, REPLY_STREAM_LENGTH, WORKERS_PREFIX
 from worker.database import Database
 from worker.errors import StoreError, StoreUnavailable
 
@@ -71,7 +71,8 @@ class Noticeboard:
         kind, _, name = to.partition(":")
         call, client = self._database.call, self._database.client
         if kind == "stream":
-            call(client.xadd, name, {"reply": json.dumps(reply)}, maxlen=REPLY_STREAM_LENGTH, approximate=True)
+            fields = {"reply": json.dumps(reply)}
+            call(client.xadd, REPLY_PREFIX + name, fields, maxlen=REPLY_STREAM_LENGTH, approximate=True)
         else:
             task, _, queue = name.partition("@")
             call(client.lpush, queue, envelope(task, {"reply": reply}, id=f"{id}:reply", queue=queue))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from producer.names import PRESENCE_SECONDS
@@ -14,6 +15,8 @@ _log = logging.getLogger(__name__)
 
 # A worker that stops does not wait longer for its entry to go: it grows old by itself.
 _LEAVE_SECONDS = 1.0
+# Faults are looked for less often: a model that is asked after itself has other work too.
+_LOOK_SECONDS = 20.0
 
 
 class Presence:
@@ -32,7 +35,9 @@ class Presence:
         self._queues = queues
         self._node = node
         self._concurrency = concurrency
-        self._faults = faults
+        self._look = faults
+        self._looked_at = float("-inf")
+        self._faults: Sequence[str] = ()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="presence", daemon=True)
 
@@ -55,12 +60,17 @@ class Presence:
             _log.warning("presence: %s", error)
 
     def _tell(self) -> None:
-        """An entry that cannot be made is made next time; looking for faults must not end the entries."""
+        """An entry that cannot be made is made next time."""
+        if time.monotonic() - self._looked_at > _LOOK_SECONDS:
+            self._looked_at = time.monotonic()
+            self._faults = self._look_after_itself()
         try:
-            faults = self._faults()
-        except Exception as error:  # noqa: BLE001 - whatever is wrong is what an operator should know
-            faults = [f"the worker cannot look after itself: {type(error).__name__}"]
-        try:
-            self._board.tell_presence(self._queues, self._node, concurrency=self._concurrency, faults=faults)
+            self._board.tell_presence(self._queues, self._node, concurrency=self._concurrency, faults=self._faults)
         except StoreError as error:
             _log.warning("presence: %s", error)
+
+    def _look_after_itself(self) -> Sequence[str]:
+        try:
+            return self._look()
+        except Exception as error:  # noqa: BLE001 - whatever is wrong is what an operator should know
+            return [f"the worker cannot look after itself: {type(error).__name__}"]

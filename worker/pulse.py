@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from celery.worker import state
 
@@ -20,6 +20,7 @@ from worker.errors import StoreError
 from worker.journal import Journal
 from worker.liveness import Consumption, Watch
 
+_READY_SECONDS: Final = 30.0
 _log = logging.getLogger(__name__)
 
 
@@ -63,24 +64,32 @@ class Pulse:
 
     def _beat(self) -> None:
         running = tuple(state.requests.values())
-        self._journal.hold(request.message.delivery_tag for request in running)
         complaint = "" if state.should_stop is not None else self._watch.complaint(self._seen(running))
         if complaint:
             _log.critical("this worker is wedged and ends, to be started again: %s", complaint)
             os._exit(1)
         self._alive.touch()
+        self._journal.hold(request.message.delivery_tag for request in running)
 
     def _seen(self, running: Sequence[Any]) -> Consumption:
         deadlines = [request.expires.timestamp() for request in running if request.expires]
         return Consumption(
             started=state.all_total_count[0],
             active=len(state.active_requests),
-            waiting=sum(self._journal.waiting(queue) for queue in self._queues),
+            waiting=self._waiting(),
             overdue=max((time.time() - deadline for deadline in deadlines), default=0.0),
         )
 
+    def _waiting(self) -> int:
+        try:
+            return sum(self._journal.waiting(queue) for queue in self._queues)
+        except StoreError:
+            return 0
+
     def _note_readiness(self) -> None:
+        """Look often until it is ready, and seldom from then on: somebody else's server may be asked."""
         if self._ready():
             self._ready_file.write_text(str(os.getpid()))
+            time.sleep(_READY_SECONDS)
         else:
             self._ready_file.unlink(missing_ok=True)

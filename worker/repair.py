@@ -27,9 +27,17 @@ def problems(verdict: Verdict) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_WORDS.get(reason, _NOT_SHOWN) for reason in reasons))
 
 
-def is_better(verdict: Verdict, other: Verdict) -> bool:
-    """Whether a verdict is worth more than another: an answer, then one with sources, then one with less removed."""
-    return _worth(verdict) > _worth(other)
+def is_better(verdict: Verdict, first: Verdict) -> bool:
+    """Whether a verdict is worth more than an earlier one: an answer, then one with sources, then with less removed.
+
+    Where the earlier one answers, it must say the same: small models asked again like to tell something else.
+    """
+    same = first.abstained or _figures(first) <= _figures(verdict)
+    return same and _worth(verdict) > _worth(first)
+
+
+def _figures(verdict: Verdict) -> set[str]:
+    return {check.string for check in verdict.figures if check.start >= 0}
 
 
 def _worth(verdict: Verdict) -> tuple[bool, bool, int]:

@@ -1,4 +1,4 @@
-"""The Celery edge: a message in, the flow, a message out. The only room that knows contract and records."""
+"""The Celery edge: a message in, the flow, a message out."""
 
 from __future__ import annotations
 

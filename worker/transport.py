@@ -8,7 +8,8 @@ Three changes to kombu 5.7:
 - What this process works on stays with it when its connection breaks: the heartbeat holds it, the late
   acknowledgement finds Redis by the closed channel's pool. Kombu puts it back, to be done a second time meanwhile;
   and with Celery 5.7.0 the attempt ends the worker (tests/worker/test_transport.py says when this can go).
-- After a connect, a worker takes over nobody's work for as long as a heartbeat may take to come back.
+- After a connect, a worker takes over nobody's work for half the visibility timeout: where Redis was away, the other
+  workers' heartbeats come back first.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ class QoS(_kombu.QoS):  # type: ignore[misc]
         LocalQoS.append(self, message, delivery_tag)
 
     def restore_visible(self, *args: Any, **kwargs: Any) -> None:
-        """Put back what nobody holds any more, but not before everybody could come back and say what they hold."""
-        if time.monotonic() - self._connected >= self.visibility_timeout:
+        """Put back what nobody holds any more, but not before everybody could say again what they hold."""
+        if time.monotonic() - self._connected >= self.visibility_timeout / 2:
             super().restore_visible(*args, **kwargs)
 
     def restore_unacked_once(self, stderr: Any = None) -> None:

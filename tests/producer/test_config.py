@@ -62,3 +62,9 @@ def test_a_folder_without_a_valid_collection_is_refused(text: str):
 def test_a_nightly_time_that_is_no_time_of_day_is_refused(text: str):
     with pytest.raises(ConfigurationError, match="RAG_NIGHTLY_AT"):
         load({"RAG_BROKER_URL": URL, "RAG_NIGHTLY_AT": text})
+
+
+def test_an_address_with_a_password_in_it_is_refused_without_showing_it():
+    with pytest.raises(ConfigurationError, match="RAG_LOCAL_URL") as raised:
+        load({"RAG_BROKER_URL": URL, "RAG_LOCAL_URL": "http://user:sesame@127.0.0.1/v1"})
+    assert "sesame" not in str(raised.value)

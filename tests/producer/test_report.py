@@ -6,8 +6,8 @@ import io
 
 from rich.console import Console
 
-from producer.cli import print_report
 from producer.contract import IngestReport, Refusal
+from producer.printing import print_report
 
 
 def printed(report: IngestReport) -> str:

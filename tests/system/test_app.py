@@ -72,9 +72,9 @@ def test_a_reply_arrives_in_the_stream_whatever_became_of_the_question(client, d
     expired = client.ask(FAR_OFF, collection=COLLECTION, reply_to="stream:replies", deadline=0.001)
     with redis.Redis.from_url(stack.broker_url, decode_responses=True) as server:
         end = time.monotonic() + 60
-        while server.xlen("replies") < 3 and time.monotonic() < end:
+        while server.xlen("rag:reply:replies") < 3 and time.monotonic() < end:
             time.sleep(0.1)
-        replies = [Reply.from_dict(json.loads(fields["reply"])) for _, fields in server.xrange("replies")]
+        replies = [Reply.from_dict(json.loads(fields["reply"])) for _, fields in server.xrange("rag:reply:replies")]
     told = {reply.question_id: (reply.state, reply.error, bool(reply.answer)) for reply in replies}
     assert told == {
         answered.id: ("succeeded", "", True),

@@ -27,7 +27,6 @@ from worker.schedule import nightly_entries
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 COLLECTION = "handbook"
-DEDUCTIBLE = b"The collision deductible in the 2024 auto policy is $500."
 QUESTION = "What is the collision deductible in the 2024 auto policy?"
 RAG = [str(Path(sys.executable).parent / "rag")]
 
@@ -138,21 +137,6 @@ def test_what_beat_sends_at_night_ingests_the_folder(stack, tmp_path: Path):
             assert time.monotonic() < end
             time.sleep(0.2)
     assert "1 unchanged" in rag(stack, "ingest", str(tmp_path), "--collection", "night").stdout
-
-
-def test_a_document_is_uploaded_listed_asked_for_and_deleted_by_name(stack):
-    with RagClient(stack.broker_url) as client:
-        report = client.ingest_bytes("plans/auto.md", DEDUCTIBLE, collection="uploads").get(timeout=60)
-        assert (report.added, report.chunks) == (1, 1)
-        again = client.ingest_bytes("plans/auto.md", DEDUCTIBLE, collection="uploads").get(timeout=60)
-        assert again.unchanged == 1
-        (document,) = client.documents("uploads").get(timeout=60).documents
-        assert (document.name, document.state, document.size) == ("plans/auto.md", "indexed", len(DEDUCTIBLE))
-        shown = client.ask(QUESTION, collection="uploads").get(timeout=120).audit.shown
-        assert [passage.name for passage in shown] == ["plans/auto.md"]
-        assert client.delete("plans/auto.md", collection="uploads").get(timeout=60).removed == 1
-        assert client.documents("uploads").get(timeout=60).documents == ()
-        assert client.ask(QUESTION, collection="uploads").get(timeout=120).abstained
 
 
 def test_a_cancelled_ingest_ends_between_two_documents_and_the_next_one_does_the_rest(stack, tmp_path: Path):

@@ -277,7 +277,7 @@ def test_pages_without_a_text_layer_are_told_and_empty_ones_are_not(draw):
                 canvas.drawString(72, 700, f"Statement {'abcd'[page] * 3} of this page.")
             canvas.showPage()
 
-    assert draw(paint).warnings == ("pages without a text layer: 1 of 4 (2); run OCR on them",)
+    assert draw(paint).warnings == ("no text layer on 1 of 4 pages (2): run text recognition (OCR)",)
 
 
 def test_an_attachment_that_cannot_be_read_is_told(tmp_path):
@@ -336,3 +336,21 @@ def test_larger_type_that_goes_on_in_body_type_is_no_heading(flow):
         Paragraph(PROSE * 3, BODY),
     )
     assert {section.heading for section in document.sections} == {()}
+
+
+def test_a_first_row_does_not_become_names_where_the_page_gives_none(draw):
+    """All columns share one name, so it names none of them; the row below it is still a row."""
+
+    def paint(canvas):
+        for row, cells in enumerate(
+            [("", "Sum", "Sum", "Sum"), *((f"Town {row}", "1", "2", "3") for row in range(4))]
+        ):
+            for x, cell in zip((72, 180, 300, 420), cells, strict=True):
+                canvas.drawString(x, 700 - 14 * row, cell)
+
+    assert draw(paint).text.splitlines()[:2] == ["Town 0 | 1 | 2 | 3", "Town 1 | 1 | 2 | 3"]
+
+
+def test_an_empty_page_has_nothing_to_index_and_is_no_image(draw):
+    with pytest.raises(NothingToIndex, match="holds no text"):
+        draw(lambda canvas: canvas.showPage())

@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from worker.connectors import Health
 from worker.faults import full_disk, unreachable_models, unreadable_collections
 from worker.store import Store
-
-
-@dataclass(frozen=True)
-class Health:
-    reachable: bool
-
-
-@dataclass(frozen=True)
-class Model:
-    reachable: bool
-
-    def health(self) -> Health:
-        return Health(self.reachable)
 
 
 def test_a_disk_with_room_is_no_fault(tmp_path: Path):
     assert full_disk(tmp_path / "not" / "there" / "yet") == []
 
 
-def test_a_model_server_that_does_not_answer_is_named_with_its_setting():
-    (fault,) = unreachable_models({"local": Model(reachable=False), "claude": Model(reachable=True)})
-    assert "local" in fault
-    assert "RAG_LOCAL_URL" in fault
-
-
-def test_a_connector_that_cannot_tell_is_no_fault():
-    assert unreachable_models({"scripted": object()}) == []
+def test_a_model_that_cannot_be_asked_is_named_with_the_reason():
+    health = {"local": Health(reachable=False, problem="its server is away"), "claude": Health(reachable=True)}
+    assert unreachable_models(health) == ["the local model cannot be asked: its server is away"]
 
 
 def test_a_collection_of_another_embedder_is_named_with_the_command_that_mends_it(redis_url):

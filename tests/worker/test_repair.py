@@ -52,3 +52,10 @@ def test_an_answer_is_better_than_none_then_a_sourced_one_then_one_with_less_rem
         assert is_better(better, worse)
         assert not is_better(worse, better)
     assert not is_better(good, good)
+
+
+def test_an_answer_to_something_else_mends_nothing_however_well_it_is_sourced():
+    unsourced = check("The collision deductible is $500 for each accident.")
+    other = check("The employer match vests over five years.\nSources: vesting.md")
+    assert other.sources
+    assert not is_better(other, unsourced)

@@ -294,9 +294,10 @@ def _tags(text: str, shown: Shown) -> Iterator[_Marker]:
         if pointers and not any(pointer.plain for pointer in pointers):
             yield _Marker(match.start(), match.end(), pointers)
             tagged.add(match.end())
+    last = max(tagged, default=0)
     for match in _TAG_OPEN.finditer(text):
         documents = re.sub(r"-[\d.:]+", "", match["index"] or "")  # `2-3` is the third sentence of document 2
-        if match.start() >= max(tagged, default=0):
+        if match.start() >= last:
             yield _Marker(match.start(), match.end(), read_numbers(documents, shown, marker=match[0]) or ())
     for match in (*_TAG_CLOSE.finditer(text), *_ACTIVE.finditer(text)):
         if match.end() not in tagged:

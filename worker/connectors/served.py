@@ -64,7 +64,7 @@ class Served:
         if self._counts is not False:
             # llama.cpp reads `content`, vLLM and SGLang read `prompt`.
             asked = {"model": self.model(deadline).id, "content": text, "prompt": text}
-            count = _token_count(self._ask("/tokenize", asked, deadline))
+            count = _token_count(self._ask(f"{self._root}/tokenize", asked, deadline))
             self._counts = count is not None
         return len(text.encode("utf-8", "replace")) // _BYTES_A_TOKEN if count is None else count
 
@@ -78,7 +78,7 @@ class Served:
                 "temperature": 0,
                 "response_format": json_schema({"word": {"type": "string", "enum": [_PROBE_WORD]}}),
             }
-            self._constrains = _obeyed(self._ask("/v1/chat/completions", asked, deadline))
+            self._constrains = _obeyed(self._ask(f"{self._url}/chat/completions", asked, deadline))
         return self._constrains
 
     def _find_model(self, deadline: float) -> Model:
@@ -87,11 +87,11 @@ class Served:
         name = self._wanted or next(iter(models), "")
         if not name:
             raise ModelUnavailable(f"the model server at {self._url} lists no model; set RAG_LOCAL_MODEL")
-        return Model(name, _context(models.get(name, {})) or _slot_context(self._ask("/props", None, deadline)))
+        context = _context(models.get(name, {}))
+        return Model(name, context or _slot_context(self._ask(f"{self._root}/props", None, deadline)))
 
-    def _ask(self, path: str, body: Json | None, deadline: float) -> Json:
+    def _ask(self, url: str, body: Json | None, deadline: float) -> Json:
         """Ask for what only some servers have; {} where this one has it not."""
-        url = self._root + path
         try:
             return self._wire.post(url, body, deadline=deadline) if body else self._wire.get(url, deadline=deadline)
         except (ModelBusy, ModelUnreachable):

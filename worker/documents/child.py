@@ -16,6 +16,8 @@ from worker.errors import DocumentError
 
 # The parent kills at the limit; this is for a parent that is no longer there to do it.
 _GRACE_SECONDS = 10.0
+# With nothing to read for so long its memory is better given back; the next file starts another child.
+_IDLE_SECONDS = 60.0
 
 
 def main() -> None:
@@ -37,7 +39,7 @@ def _answer(line: bytes) -> bytes:
     except DocumentError as error:
         return encode_error(error)
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_REAL, _IDLE_SECONDS)
 
 
 def _enforce(limits: Limits) -> None:

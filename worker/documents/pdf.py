@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
 
 import pypdfium2
 import pypdfium2.raw as pdfium
@@ -15,7 +14,7 @@ from worker.documents.glyphs import Fragment, fragments
 from worker.documents.layout import Line, lines
 from worker.documents.nesting import Container
 from worker.documents.pageflow import Typography, blocks
-from worker.errors import DocumentRefused, NothingToIndex
+from worker.errors import DocumentRefused
 
 _RIGHT_TO_LEFT = range(0x590, 0x900)
 _LEAST_SHARE = 0.2
@@ -25,19 +24,15 @@ _MOST_LISTED = 10
 def read_pdf(data: bytes, container: Container) -> Iterator[Block]:
     """Yield the blocks of a PDF in reading order, running headers and footers left out.
 
-    Raises DocumentRefused for a password, damage or too many pages, NothingToIndex without a text layer.
+    Pages that are images are a loss. Raises DocumentRefused for a password, damage or too many pages.
     """
     pdf = _open(data)
     try:
         most = container.limits.max_pages
         if len(pdf) > most:
             raise DocumentRefused(f"has {len(pdf):,} pages, more than {most:,}; split the file")
-        found = False
-        for block in chain(_pages(pdf, container.losses), container.attachments(_attachments(pdf))):
-            found = True
-            yield block
-        if not found:
-            raise NothingToIndex("has no text layer: its pages are images; run text recognition (OCR) on it")
+        yield from _pages(pdf, container.losses)
+        yield from container.attachments(_attachments(pdf))
     finally:
         pdf.close()
 
@@ -56,7 +51,9 @@ def _pages(pdf: pypdfium2.PdfDocument, losses: list[str]) -> Iterator[Block]:
     laid_out = [_lines(pdf, index, losses) for index in range(len(pdf))]
     images = [index + 1 for index, found in enumerate(laid_out) if not found and _is_image(pdf, index)]
     if images:
-        losses.append(f"pages without a text layer: {len(images)} of {len(pdf)} ({_listed(images)}); run OCR on them")
+        losses.append(
+            f"no text layer on {len(images)} of {len(pdf)} pages ({_listed(images)}): run text recognition (OCR)"
+        )
     pages = without_furniture(laid_out)
     for index, block in blocks(pages, Typography(pages)):
         number = index + 1

@@ -28,8 +28,9 @@ def table_block(
     A long name above the first column is the table's title, and joins the `heading`.
     """
     rows = [[" ".join(cell.split()) for cell in row] for row in grid]
+    blank = sum(not any(row) for row in rows[:headers]) if headers else 0
     rows = [row for row in rows if any(row)]
-    count = header_rows(rows) if headers is None else headers
+    count = header_rows(rows) if headers is None else headers - blank
     heading = (*heading, *_whole_table_names(rows[:count]))
     names = column_names(rows[:count])
     if names and len(names[0]) > _LONGEST_FIRST_NAME:
