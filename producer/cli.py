@@ -175,7 +175,7 @@ def check(as_json: AsJson = False) -> None:
         with RagClient() as client:
             findings = examine(client.survey())
     except BrokerUnavailable as error:
-        findings = unreachable(str(error))
+        findings = [unreachable(str(error))]
     if as_json:
         _print_json({"well": is_well(findings), "findings": [asdict(finding) for finding in findings]})
     else:

@@ -118,10 +118,12 @@ def _document(document: DocumentState) -> tuple[str, ...]:
 
 
 def print_findings(findings: Sequence[Finding], *, console: Console) -> None:
-    """Print what was looked at, a line each, with a sign that needs no colour."""
+    """Print what was looked at, a line each, with a sign that needs no colour; below it, what to do."""
     for finding in findings:
         sign, colour = _SIGNS[finding.state]
-        console.print(Text(f"{sign} {finding.subject}: ", style=colour) + Text(finding.words, style="default"))
+        console.print(Text(f"{sign} {finding.subject}: ", style=colour) + Text(finding.found, style="default"))
+        if finding.remedy:
+            console.print(Text(f"  → {finding.remedy}"))
 
 
 def print_judgements(judgements: Sequence[Judgement], *, console: Console) -> None:

@@ -15,12 +15,13 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from producer.checkup import is_well
 from producer.config import read, settings_table
 from producer.errors import RagError
-from worker.checkup import Finding, examine
+from producer.printing import print_findings
+from worker.checkup import examine
 from worker.config import ModelServerConfig, WorkerConfig
 from worker.demo import run_demo
 from worker.embedded import Stack, forget_pids, note_pids, only_one, prepare, services
@@ -105,25 +106,17 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="for machines")] = False,
     quick: Annotated[bool, typer.Option(help="without loading the embedder")] = False,
 ) -> None:
-    """Look at everything and say what is wrong and what to do; ends with 1 where something is broken."""
+    """Say in plain words of everything that runs here what is wrong and what to do; ends with 1 where something is."""
     from worker.inspection import inspect  # Celery's app reads the settings as soon as it is imported
 
     findings = examine(inspect(current(), quick=quick))
     if as_json:
-        print(json.dumps([asdict(finding) for finding in findings]))  # noqa: T201 - JSON, not for rich
+        told = {"well": is_well(findings), "findings": [asdict(finding) for finding in findings]}
+        print(json.dumps(told))  # noqa: T201 - JSON, not for rich
     else:
-        _console.print(_findings_table(findings))
-    if any(finding.level == "broken" for finding in findings):
+        print_findings(findings, console=_console)
+    if not is_well(findings):
         raise typer.Exit(1)
-
-
-def _findings_table(findings: list[Finding]) -> Table:
-    colours = {"ok": "green", "warning": "yellow", "broken": "red"}
-    table = Table("", "what", "found", "what to do", box=None)
-    for finding in findings:
-        mark = Text(finding.level, style=colours[finding.level])
-        table.add_row(mark, Text(finding.subject), Text(finding.found), Text(finding.remedy))
-    return table
 
 
 @app.command()

@@ -223,15 +223,15 @@ def test_check_says_that_nobody_listens_and_how_many_wait(rag, tmp_path):
     rag("ingest", str(tmp_path), "-c", "handbook", "--no-wait")
     ran = rag("check")
     assert ran.exit_code == 1
-    assert f"✗ ingest worker: nobody listens on {INGEST_QUEUE} (1 waiting)" in ran.stdout
+    assert f"✗ ingest worker: nobody listens on {INGEST_QUEUE}, 1 waiting" in ran.stdout
 
 
 def test_check_is_content_where_workers_listen(rag, server):
     listen(server)
     ran = rag("check")
     assert ran.exit_code == 0
-    assert "✓ answer worker: 1 listening on spark.answer, 8 at once, nothing waits" in ran.stdout
-    assert "✓ Redis: reachable" in ran.stdout
+    assert "✓ answer worker: n@spark on spark.answer, 8 at once, nothing waits" in ran.stdout
+    assert "✓ Redis: answers" in ran.stdout
 
 
 def test_check_passes_on_what_a_worker_complains_of(rag, server):
@@ -239,7 +239,7 @@ def test_check_passes_on_what_a_worker_complains_of(rag, server):
     ran = rag("check", "--json")
     told = json.loads(ran.stdout)
     assert (ran.exit_code, told["well"]) == (1, False)
-    assert any("the local model does not answer" in finding["words"] for finding in told["findings"])
+    assert any("the local model does not answer" in finding["found"] for finding in told["findings"])
 
 
 def test_check_says_that_redis_is_away(rag, monkeypatch):
