@@ -82,7 +82,9 @@ ARROWS = {
     producer.client: producer.aio producer.background producer.contract producer.errors producer.names
     producer.checkup: producer.names
     producer.evaluation: producer.client producer.contract producer.errors
-    producer.printing: producer.checkup producer.client producer.contract producer.errors producer.evaluation
+    producer.doubts: producer.contract
+    producer.printing: producer.checkup producer.client producer.contract producer.doubts producer.errors \
+        producer.evaluation
     producer.cli: producer.checkup producer.client producer.contract producer.errors producer.evaluation \
         producer.printing
     worker:
@@ -166,9 +168,10 @@ ARROWS = {
     worker.supervisor: worker.errors
     worker.compose: worker.errors
     worker.embedded: worker.compose worker.config worker.errors worker.liveness worker.supervisor
-    worker.demo: producer.client producer.contract producer.printing worker.citations worker.drafts worker.errors
-    worker.admin: producer.checkup producer.config producer.errors producer.printing worker.checkup worker.config worker.demo \
-        worker.embedded worker.errors worker.inspection worker.model_server worker.runtime worker.supervisor
+    worker.demo: producer.client producer.contract producer.doubts producer.printing worker.drafts worker.errors
+    worker.admin: producer.checkup producer.config producer.errors producer.printing worker.checkup worker.config \
+        worker.demo worker.embedded worker.errors worker.inspection worker.model_server worker.runtime \
+        worker.supervisor
     worker.__main__: worker.admin
     """.replace("\\\n", " ")
     .strip()

@@ -43,7 +43,7 @@ DataFolder = Annotated[Path, typer.Option("--data", help="the folder that keeps 
 def up(data: DataFolder = Path(".rag")) -> None:
     """Start the whole stack on this machine, without Docker, and keep it running until ctrl-C."""
     with running_stack(data) as (stack, supervisor):
-        _console.print(_how_to_use(stack))
+        _console.print(_how_to_use(stack), soft_wrap=True)
         while True:
             if supervisor.watch():
                 note_pids(stack.folder, supervisor.pids())
@@ -52,8 +52,12 @@ def up(data: DataFolder = Path(".rag")) -> None:
 
 @app.command()
 def demo(
-    documents: Annotated[Path, typer.Argument(help="a folder of documents")] = Path("examples/handbook"),
-    questions: Annotated[Path, typer.Option(help="a file with one question a line")] = Path("examples/questions.txt"),
+    documents: Annotated[Path, typer.Argument(help="a folder of documents", exists=True, file_okay=False)] = Path(
+        "examples/handbook"
+    ),
+    questions: Annotated[
+        Path, typer.Option(help="a file with one question a line", exists=True, dir_okay=False)
+    ] = Path("examples/questions.txt"),
     data: DataFolder = Path(".rag/demo"),
 ) -> None:
     """Start the stack, ingest a folder, ask questions, and show what was thrown out of each answer."""
@@ -106,7 +110,7 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="for machines")] = False,
     quick: Annotated[bool, typer.Option(help="without loading the embedder")] = False,
 ) -> None:
-    """Say in plain words of everything that runs here what is wrong and what to do; ends with 1 where something is."""
+    """Say in plain words of all that runs here what is wrong and what to do; ends with 1 where something is."""
     from worker.inspection import inspect  # Celery's app reads the settings as soon as it is imported
 
     findings = examine(inspect(current(), quick=quick))
@@ -157,10 +161,12 @@ def _how_to_use(stack: Stack) -> str:
         f"  . {stack.settings_file}\n"
         f"  rag ingest FOLDER --collection NAME\n"
         f'  rag ask "..." --collection NAME\n'
-        f"Flower: {stack.flower_url}  (user operator, password in {password})\n"
-        f"Metrics: {stack.metrics_url('answer')} and {stack.metrics_url('ingest')}\n"
-        f"Is all well?  . {stack.operator_file}; python -m worker check\n"
-        f"Logs:   {stack.folder / 'logs'}\n"
+        f"\n"
+        f"Is all well?  rag check; and more with  . {stack.operator_file}; python -m worker check\n"
+        f"Flower:       {stack.flower_url} (user operator, password in {password})\n"
+        f"Prometheus:   {stack.metrics_url('answer')} and {stack.metrics_url('ingest')}\n"
+        f"Logs:         {stack.folder / 'logs'}\n"
+        f"\n"
         f"ctrl-C stops everything."
     )
 
