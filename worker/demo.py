@@ -118,8 +118,8 @@ def _verdict(answers: list[Answer]) -> str:
     removed = sum(len(thrown_out(answer)) for answer in answers)
     return (
         f"{len(answers)} questions: {with_source} answered with a source, {without} without one, "
-        f"{len(answers) - with_source - without} refused. {removed} wrong sources and figures of the model "
-        "were thrown out; the app never saw them.\n"
-        'The model is small and invents a lot: it is here for that. Your own: README, "Use your own model".\n'
+        f"{len(answers) - with_source - without} refused. "
+        f"{removed} sources and figures that the model wrote were thrown out before the app could see them.\n"
+        'The model is small and invents a lot; README, "Use your own model", says how to take another.\n'
         "Next: `make up` keeps all of this running; `make demo DOCS=FOLDER` takes your own folder."
     )

@@ -166,3 +166,9 @@ def test_an_answer_that_opens_with_its_figure_is_no_list(answer: str) -> None:
 @pytest.mark.parametrize("line", ["2. Sell the bonds.", "(3) Sell the bonds.", "- 2. Sell", "12) Sell"])
 def test_the_number_of_a_list_item_claims_nothing(line: str) -> None:
     assert check(line, "Sell the bonds.") == []
+
+
+def test_a_count_in_words_is_no_length_of_time() -> None:
+    evidence = "A household with two steady incomes should keep three months of expenses."
+    assert last("It keeps two months of expenses.", evidence) == ("unsupported", "unit")
+    assert last("It keeps three months of expenses.", evidence)[0] == "verified"
