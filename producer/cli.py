@@ -79,6 +79,7 @@ def ask(
             answer = ticket.get(timeout=timeout)
         except KeyboardInterrupt:
             ticket.cancel()
+            _err.print("cancelled")
             raise
     if as_json:
         _print_json(answer.to_dict())
@@ -105,7 +106,11 @@ def ingest(
             _print_json({"id": ticket.id}) if as_json else _out.print(ticket.id)
             return
         _err.print(Text(f"id: {ticket.id}", style="dim"))
-        _show(follow(ticket, console=_err), as_json)
+        try:
+            _show(follow(ticket, console=_err), as_json)
+        except KeyboardInterrupt:
+            _err.print(f"it goes on in the worker; `rag cancel {ticket.id}` ends it")
+            raise
 
 
 def _sent(client: RagClient, path: str, collection: str, tags: list[str]) -> Ticket[IngestReport]:
