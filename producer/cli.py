@@ -23,7 +23,7 @@ from dataclasses import asdict
 
 from producer.checkup import examine, is_well, unreachable
 from producer.client import RagClient, Ticket
-from producer.contract import Filters, IngestReport, TaskStatus
+from producer.contract import ENDED, Filters, IngestReport, TaskStatus
 from producer.errors import BrokerUnavailable, ConfigurationError, InvalidRequest, RagError, TaskError
 from producer.evaluation import evaluate, read_expectations
 from producer.printing import (
@@ -60,7 +60,7 @@ def ask(
         list[str] | None, typer.Option(help="only from documents of this name, * and ? allowed; several times")
     ] = None,
     folder: Annotated[str, typer.Option(help="only from documents in this folder of the collection")] = "",
-    tag: Tags = None,
+    tag: Annotated[list[str] | None, typer.Option(help="only from documents with this tag; several times")] = None,
     timeout: Annotated[float, typer.Option(help="seconds to wait")] = 120.0,
     as_json: AsJson = False,
 ) -> None:
@@ -177,7 +177,8 @@ def cancel(
         ticket = client.ticket(id)
         ticket.cancel()
         known = ticket.status
-    _print_json(known.to_dict()) if as_json else _out.print(_standing(known))
+    over = "; there was nothing to cancel" if known.state in ENDED - {"cancelled"} else ""
+    _print_json(known.to_dict()) if as_json else _out.print(_standing(known).append(over))
 
 
 def _standing(known: TaskStatus) -> Text:

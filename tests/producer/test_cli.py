@@ -239,6 +239,7 @@ def test_the_status_of_an_unknown_id_says_so(rag):
 def test_what_is_cancelled_says_so(rag, tmp_path):
     queued = rag("ingest", str(tmp_path), "-c", "handbook", "--no-wait").stdout.strip()
     assert "cancelled" in rag("cancel", queued).stdout
+    assert "nothing to cancel" in rag("cancel", "no-such-id").stdout
 
 
 # --- check ----------------------------------------------------------------------------------------
