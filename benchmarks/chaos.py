@@ -44,14 +44,18 @@ ASKERS = 6
 MODEL_SECONDS = 0.3
 DEADLINE_SECONDS = 90.0
 SETTLE_SECONDS = 90.0
+LONGEST_FREEZE = 15.0
 DISK_MEGABYTES = 512
 
 
 class Chaos:
     """One run over one crew."""
 
-    def __init__(self, crew: Crew, model: ScriptedModel, traffic: Traffic, small_disk: Path | None) -> None:
+    def __init__(
+        self, crew: Crew, model: ScriptedModel, traffic: Traffic, small_disk: Path | None, *, between: float
+    ) -> None:
         self._crew = crew
+        self._between = between
         self._model = model
         self._traffic = traffic
         self._small_disk = small_disk
@@ -61,7 +65,7 @@ class Chaos:
             "redis": lambda: crew.signal("redis", signal.SIGKILL),
             "cut": self._cut,
             "child": lambda: crew.kill_children("ingest"),
-            "frozen": self._frozen,
+            "frozen": lambda: self._frozen(random.uniform(1, min(2 * between, LONGEST_FREEZE))),
             "model_down": self._model_down,
             "ingest": lambda: crew.signal("ingest", signal.SIGKILL),
             "term": lambda: crew.signal("answer", signal.SIGTERM),
@@ -71,13 +75,13 @@ class Chaos:
         if small_disk:
             self._all["disk_full"] = self._disk_full
 
-    def run(self, seconds: float, *, between: float) -> None:
+    def run(self, seconds: float) -> None:
         """Ask and ingest for so long, a fault every `between` seconds; return when every question has its end."""
         end = time.monotonic() + seconds
         with self._crew.watching(), ThreadPoolExecutor(ASKERS + 1) as pool:
             work = [pool.submit(self._ask_until, end, asker) for asker in range(ASKERS)]
             work.append(pool.submit(self._ingest_until, end))
-            self._break_things(end, between)
+            self._break_things(end)
             for done in work:
                 done.result()
             self._settle()
@@ -123,10 +127,10 @@ class Chaos:
             self._traffic.ingest()
             time.sleep(1.0)
 
-    def _break_things(self, end: float, between: float) -> None:
+    def _break_things(self, end: float) -> None:
         todo: list[str] = []
-        while time.monotonic() + between < end:
-            time.sleep(between)
+        while time.monotonic() + self._between < end:
+            time.sleep(self._between)
             todo = todo or random.sample(list(self._all), len(self._all))
             self.faults[todo[-1]] += 1
             # What it was meant for may be dead already, of the fault before.
@@ -142,10 +146,10 @@ class Chaos:
                     if not left_over(client):
                         return
 
-    def _frozen(self) -> None:
+    def _frozen(self, seconds: float) -> None:
         pid = self._crew.pid("redis")
         self._crew.signal("redis", signal.SIGSTOP)
-        time.sleep(random.uniform(1, 15))
+        time.sleep(seconds)
         if self._crew.pid("redis") == pid:
             self._crew.signal("redis", signal.SIGCONT)
 
@@ -197,8 +201,8 @@ def measure(
         traffic.ingest()
         crew.start("beat")
         crew.start_another("beat", "beat2")
-        chaos = Chaos(crew, model, traffic, small_disk)
-        chaos.run(seconds, between=between)
+        chaos = Chaos(crew, model, traffic, small_disk, between=between)
+        chaos.run(seconds)
         return chaos.figures(), chaos
 
 

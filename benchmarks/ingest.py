@@ -39,7 +39,7 @@ from worker.sources import SourceFile, list_files
 from worker.store import Store
 
 PEERS = ("pypdf", "markitdown", "unstructured")
-SECONDS_OF_A_PEER = 600
+SECONDS_OF_A_PEER = 300
 GENERATED_FILES = 1000
 
 Read = dict[str, list[tuple[float, int]]]
@@ -52,17 +52,26 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--peers", type=Path)
     parser.add_argument("--chunks", type=int, default=256, help="how many chunks are embedded in each round")
+    parser.add_argument("--files", type=int, default=20, help="how many files of each format are read")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     embedder = Embedder(device="cpu")
-    files = [file for folder in folders(arguments.data) for file in list_files(folder)]
+    files = few([file for folder in folders(arguments.data) for file in list_files(folder)], arguments.files)
     documents, read = read_all(files)
     figures = reading(files, read, arguments.peers)
     figures |= embedding(embedder, sample(embedder, documents, arguments.chunks), arguments.rounds)
     figures |= unchanged_night(embedder)
     show("embedding and an unchanged night", ("figure", "value"), list(figures.items()))
     write(figures, arguments.json)
+
+
+def few(files: Sequence[SourceFile], most: int) -> list[SourceFile]:
+    """Return at most so many files of each format, drawn evenly."""
+    by_format: dict[str, list[SourceFile]] = defaultdict(list)
+    for file in files:
+        by_format[file.path.suffix.lower()].append(file)
+    return [file for group in by_format.values() for file in random.Random(0).sample(group, min(most, len(group)))]
 
 
 def read_all(files: Sequence[SourceFile]) -> tuple[list[Document], Read]:
@@ -98,12 +107,15 @@ def reading(files: Sequence[SourceFile], read: Read, python: Path | None) -> dic
 def read_with(peer: str, files: Sequence[SourceFile], python: Path) -> Read:
     """Read the same files with another library, in its own interpreter; nothing where it is not installed."""
     script = Path(__file__).with_name("peers.py")
-    names = [str(file.path) for file in files]
-    ran = subprocess.run(
-        [python, script, peer], input="\n".join(names), capture_output=True, text=True, timeout=SECONDS_OF_A_PEER
-    )
+    names = "\n".join(str(file.path) for file in files).encode()
+    command = [str(python), str(script), peer]
+    try:
+        output = subprocess.run(command, input=names, capture_output=True, timeout=SECONDS_OF_A_PEER).stdout
+    except subprocess.TimeoutExpired as error:
+        output = error.stdout or b""
+        print(f"{peer} did not get through all files in {SECONDS_OF_A_PEER} seconds")
     found: Read = defaultdict(list)
-    for line in ran.stdout.splitlines():
+    for line in output.splitlines():
         suffix, seconds, characters = json.loads(line)
         found[suffix].append((seconds, characters))
     return found

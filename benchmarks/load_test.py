@@ -71,7 +71,8 @@ def worker(folder: Path) -> Iterator[Crew]:
         traffic = Traffic(crew.url, folder / "plans", deadline=60.0)
         traffic.ingest()
         traffic.close()
-        yield crew
+        with crew.watching():
+            yield crew
     finally:
         crew.stop()
         model.stop()

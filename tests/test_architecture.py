@@ -155,7 +155,7 @@ ARROWS = {
     worker.backend:
     worker.consumer: worker.errors worker.tasks
     worker.liveness:
-    worker.pulse: worker.errors worker.journal worker.liveness
+    worker.pulse: worker.errors worker.journal worker.liveness worker.transport
     worker.schedule: producer.names worker.config
     worker.app: producer.errors producer.names worker.capacity worker.config worker.errors worker.journal \
         worker.liveness worker.observing worker.presence worker.pulse worker.runtime worker.schedule \

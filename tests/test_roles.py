@@ -101,6 +101,15 @@ def test_an_app_sends_a_question_and_waits_for_its_result(stack: Stack):
         assert ticket.get(timeout=5).text == "x"
 
 
+def test_an_app_reads_the_stream_that_its_replies_go_to(stack: Stack):
+    with (
+        redis.Redis.from_url(stack.url("producer")) as app,
+        redis.Redis.from_url(stack.url("worker")) as worker,
+    ):
+        worker.xadd("rag:reply:app", {"reply": "{}"})
+        assert app.xlen("rag:reply:app") == 1
+
+
 def test_a_worker_stores_documents_and_drops_them(stack: Stack):
     store = Store.connect(stack.url("worker"))
     store.ensure("roles", fingerprint="f", dimension=2)

@@ -23,8 +23,8 @@ _STALE_SECONDS: Final = 60.0
 class Consumption:
     """What a worker has to show for itself at one moment."""
 
-    started: int
-    """Tasks started since the process began."""
+    taken: int
+    """Messages taken since the process began: what has expired is taken, and never started."""
     active: int
     """Tasks that run now."""
     waiting: int
@@ -38,16 +38,16 @@ class Watch:
     """Tells a wedged worker from an idle and from a busy one."""
 
     patience: float = PATIENCE_SECONDS
-    _started: int = 0
+    _taken: int = 0
     _well_at: float = field(default_factory=time.monotonic)
 
     def complaint(self, seen: Consumption) -> str:
-        """Return what is wrong: tasks wait and none is started, or one will never end; "" where nothing is."""
+        """Return what is wrong: tasks wait and none is taken, or one will never end; "" where nothing is."""
         now = time.monotonic()
-        if seen.started != self._started or seen.active or not seen.waiting:
-            self._started, self._well_at = seen.started, now
+        if seen.taken != self._taken or seen.active or not seen.waiting:
+            self._taken, self._well_at = seen.taken, now
         if now - self._well_at >= self.patience:
-            return f"{seen.waiting} tasks wait, none runs and none was started for {self.patience:g} seconds"
+            return f"{seen.waiting} tasks wait, none runs and none was taken for {self.patience:g} seconds"
         if seen.overdue > OVERDUE_SECONDS:
             return f"a task is {seen.overdue:.0f} seconds beyond its deadline and will not end"
         return ""

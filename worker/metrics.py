@@ -41,13 +41,17 @@ _questions = Counter(
 _refusals = Counter("rag_refusals", "Questions without an answer, by reason.", ["reason"], registry=REGISTRY)
 _failures = Counter("rag_failures", "Failed tasks, by task and type of error.", ["task", "error"], registry=REGISTRY)
 _redeliveries = Counter(
-    "rag_redeliveries", "Tasks that came once more, as an earlier worker did not finish them.", ["task"],
+    "rag_redeliveries",
+    "Tasks that came once more, as an earlier worker did not finish them.",
+    ["task"],
     registry=REGISTRY,
-)  # fmt: skip
+)
 _dropped = Counter(
-    "rag_dropped_citations", "Sources that a model named and that were thrown out, by reason.", ["reason"],
+    "rag_dropped_citations",
+    "Sources that a model named and that were thrown out, by reason.",
+    ["reason"],
     registry=REGISTRY,
-)  # fmt: skip
+)
 _figures = Counter(
     "rag_unsupported_figures", "Figures that a model wrote and that no evidence holds.", registry=REGISTRY
 )

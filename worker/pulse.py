@@ -19,6 +19,7 @@ from celery.worker import state
 from worker.errors import StoreError
 from worker.journal import Journal
 from worker.liveness import Consumption, Watch
+from worker.transport import Channel
 
 _READY_SECONDS: Final = 30.0
 _log = logging.getLogger(__name__)
@@ -74,7 +75,7 @@ class Pulse:
     def _seen(self, running: Sequence[Any]) -> Consumption:
         deadlines = [request.expires.timestamp() for request in running if request.expires]
         return Consumption(
-            started=state.all_total_count[0],
+            taken=Channel.taken,
             active=len(state.active_requests),
             waiting=self._waiting(),
             overdue=max((time.time() - deadline for deadline in deadlines), default=0.0),

@@ -6,6 +6,8 @@ an argument. The app's own current span, where it has one, travels in the messag
 
 from __future__ import annotations
 
+import os
+
 from worker.errors import SettingError
 
 
@@ -16,6 +18,8 @@ def start(url: str, *, service: str) -> None:
     """
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.instrumentation.celery import CeleryInstrumentor
+        from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
         from opentelemetry.sdk.resources import SERVICE_NAME, Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -23,13 +27,7 @@ def start(url: str, *, service: str) -> None:
         raise SettingError("RAG_SPANS_URL needs OpenTelemetry: install rag-kit[otel], or unset it") from error
     provider = TracerProvider(resource=Resource.create({SERVICE_NAME: service}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=url)))
-    instrument(provider)
-
-
-def instrument(provider: object) -> None:
-    """Give `provider` the spans of Celery's tasks and of the calls to the local model server."""
-    from opentelemetry.instrumentation.celery import CeleryInstrumentor
-    from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
-
+    # What only asks after the model's health would be most of all spans.
+    os.environ.setdefault("OTEL_PYTHON_HTTPX_EXCLUDED_URLS", "/models$,/props$")
     CeleryInstrumentor().instrument(tracer_provider=provider)  # type: ignore[no-untyped-call]
     HTTPXClientInstrumentor().instrument(tracer_provider=provider)

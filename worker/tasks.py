@@ -186,6 +186,8 @@ def _ingested_tonight(task: Any, request: IngestRequest) -> dict[str, Any]:
         return IngestReport(collection=request.collection, warnings=(done,)).to_dict()
     try:
         return _ingested(task, request)
+    except Cancelled:  # somebody does not want it tonight
+        raise
     except (WorkerError, RagError):
         journal.give_night_back(request.collection, night)
         raise

@@ -78,6 +78,8 @@ class Channel(_kombu.Channel):  # type: ignore[misc]
     """Claims messages instead of popping them."""
 
     QoS = QoS
+    taken = 0
+    """Messages that this process has taken since it began, whatever became of them."""
     _pool: Any
     _in_poll: Any
 
@@ -158,6 +160,7 @@ class Channel(_kombu.Channel):  # type: ignore[misc]
             except self.ResponseError as error:
                 self._rest(error)
                 return None
+            Channel.taken += int(claimed)
             return message if claimed else None
 
 

@@ -169,3 +169,18 @@ def test_many_questions_can_be_left_in_the_middle(redis_url, backend):
             assert ticket.get(timeout=1).text == "Yes."
             break
     worker.join()
+
+
+def test_waits_that_are_cancelled_while_news_arrive_end_at_once(redis_url, server):
+    async def cancel_all() -> int:
+        async with AsyncRagClient(redis_url) as client:
+            tickets = await asyncio.gather(*(client.ask("What?", collection="c") for _ in range(OUTSTANDING)))
+            waits = [asyncio.create_task(ticket.get(timeout=60)) for ticket in tickets]
+            while len(server.pubsub_channels()) < OUTSTANDING:
+                await asyncio.sleep(0)
+            for wait in waits:
+                wait.cancel()
+            _, pending = await asyncio.wait(waits, timeout=10)
+            return len(pending)
+
+    assert asyncio.run(cancel_all()) == 0

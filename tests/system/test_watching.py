@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -310,6 +311,35 @@ def test_a_trace_goes_from_the_apps_call_to_the_models_answer(seen: Seen):
     ]
     names = {name for trace, name, _ in spans if trace == seen.trace}
     assert {"run/rag.ingest", "run/rag.answer", "POST"} <= names
+
+
+def listening() -> dict[str, str]:
+    """Addresses of listening TCP sockets of this machine, by inode, as the kernel writes them."""
+    rows = [
+        line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+    ]
+    return {row[9]: row[1].partition(":")[0] for row in rows if row[3] == "0A"}
+
+
+def test_no_process_of_the_stack_listens_beyond_the_loopback(stack: RunningStack):
+    sessions = set(json.loads((stack.data / "pids.json").read_text()).values())
+    inodes = {
+        os.readlink(file).removeprefix("socket:[").removesuffix("]")
+        for process in Path("/proc").glob("[0-9]*")
+        if process.stat().st_uid == os.getuid() and session(process) in sessions
+        for file in (process / "fd").iterdir()
+        if os.readlink(file).startswith("socket:[")
+    }
+    addresses = {address for inode, address in listening().items() if inode in inodes}
+    assert addresses == {"0100007F"}
+
+
+def session(process: Path) -> int:
+    """Each service is started in a session of its own, which its children share."""
+    try:
+        return int((process / "stat").read_text().rpartition(")")[2].split()[3])
+    except OSError:
+        return 0
 
 
 def test_check_says_what_runs_and_that_it_runs(stack: RunningStack):

@@ -310,3 +310,26 @@ def test_a_subject_that_no_document_has_lowers_trust() -> None:
 )
 def test_markup_that_a_page_would_load_is_gone(markup: str) -> None:
     assert check(f"{FACT} [1]. {markup}").text == f"{FACT}."
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        f"{FACT}.\nSources: insurer.com.au.com.au.\nIt is due each year.",
+        f"{FACT}. Source: insurer.co.uk. It is due each year.",
+        f"Sources: insurer.com.au.\n{FACT}.",
+    ],
+    ids=ids,
+)
+def test_an_invented_address_among_the_sentences_is_gone_and_the_sentences_stay(output: str) -> None:
+    verdict = check(output)
+    assert "insurer" not in verdict.text
+    assert verdict.text.startswith(f"{FACT}.")
+    assert [dropped.reason for dropped in verdict.dropped] == ["not_shown"]
+
+
+@pytest.mark.parametrize("output", ["whole_life_2023.pdf", "whole_life_2023", "premium_report.pdf\n"], ids=ids)
+@pytest.mark.parametrize("policy", ["strict", "flag"])
+def test_to_name_a_document_is_no_answer(output: str, policy: str) -> None:
+    verdict = check(output, policy=policy)
+    assert (verdict.text, verdict.abstained, names(verdict)) == (REFUSAL, True, [])

@@ -16,7 +16,7 @@ from worker.journal import Journal, Memory
 from worker.liveness import Consumption, Watch, is_alive, is_ready, node_file
 from worker.pulse import Pulse
 
-WEDGED = Consumption(started=3, active=0, waiting=5)
+WEDGED = Consumption(taken=3, active=0, waiting=5)
 
 
 def complaint_after(*seen: Consumption) -> str:
@@ -29,26 +29,24 @@ def complaint_after(*seen: Consumption) -> str:
 
 
 def test_C8_tasks_wait_and_none_is_started():
-    assert complaint_after(WEDGED, WEDGED) == "5 tasks wait, none runs and none was started for 0.05 seconds"
+    assert complaint_after(WEDGED, WEDGED) == "5 tasks wait, none runs and none was taken for 0.05 seconds"
 
 
 @pytest.mark.parametrize(
     "last",
     [
-        Consumption(started=3, active=0, waiting=0),
-        Consumption(started=3, active=1, waiting=5),
-        Consumption(started=4, active=0, waiting=5),
+        Consumption(taken=3, active=0, waiting=0),
+        Consumption(taken=3, active=1, waiting=5),
+        Consumption(taken=4, active=0, waiting=5),
     ],
 )
-def test_an_idle_a_busy_and_a_starting_worker_are_well(last):
+def test_an_idle_a_busy_and_a_taking_worker_are_well(last):
     assert complaint_after(WEDGED, last) == ""
 
 
 def test_C7_a_task_far_beyond_its_deadline_will_not_end():
-    assert complaint_after(Consumption(started=1, active=1, waiting=0, overdue=500)).startswith(
-        "a task is 500 seconds"
-    )
-    assert complaint_after(Consumption(started=1, active=1, waiting=0, overdue=20)) == ""
+    assert complaint_after(Consumption(taken=1, active=1, waiting=0, overdue=500)).startswith("a task is 500 seconds")
+    assert complaint_after(Consumption(taken=1, active=1, waiting=0, overdue=20)) == ""
 
 
 def test_the_file_of_a_worker_that_stopped_touching_it_is_stale(tmp_path: Path):

@@ -117,13 +117,19 @@ def _round(text: str, listed: Sequence[Mention], grounds: Grounds, *, strict: bo
     left = _without(body, [s for s in statements if s.must_go]) if strict else body
     remaining = [s for s in statements if not (strict and s.must_go)]
     abstained = _abstains(remaining, grounds, [c.mention.name or "" for c in credited if not c.reason])
-    if strict and not re.search(r"\w", left):
+    if _only_names(left, grounds) or (strict and not re.search(r"\w", left)):
         left, abstained = REFUSAL, True
     whole = ("empty" if not statements else "refusal") if abstained else ""
     dropped = [(m, m.reason) for m in mentions if m.name is None]
     dropped += [(c.mention, whole or c.reason) for c in credited if whole or c.reason]
     kept = tuple(dict.fromkeys(c.mention.name or "" for c in credited if not (whole or c.reason)))
     return _Round(reading, mentions, statements, tuple(dropped), kept, left, abstained)
+
+
+def _only_names(text: str, grounds: Grounds) -> bool:
+    """Whether names are all that a text says: to name a document is no answer."""
+    said = re.sub(UNAVAILABLE, "", grounds.shown.without_names(text), flags=re.I)
+    return bool(re.search(r"\w", text)) and not re.search(r"\w", said)
 
 
 def _without_names(text: str, strings: Collection[str]) -> str:

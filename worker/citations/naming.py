@@ -21,7 +21,9 @@ FILE_NAME = re.compile(
 )
 URL = re.compile(r"(?:https?|ftp|file)://[^\s<>\"'\])}|]++|\bwww\.[^\s<>\"'\])}|]++", re.I)
 _DOMAIN = re.compile(
-    r"(?:[a-z0-9-]{1,63}\.){1,5}(?:com|org|net|gov|edu|info|io|example|co|eu|de|uk)(?:/\S*)?(?=$|[\s,;?])", re.I
+    r"(?:[a-z0-9-]{1,63}\.){1,5}(?:com|org|net|gov|edu|info|io|example|co|eu|de|uk)(?:\.[a-z]{2,3}){0,4}(?:/\S*)?"
+    r"(?=[.]?(?:$|[\s,;?]))",
+    re.I,
 )
 _SPACED_NAME = re.compile(rf"(?:[^\s.:;!?]+[ ]){{1,12}}[^\s:;!?]+\.(?:{EXTENSIONS})", re.I)
 _SNAKE = re.compile(r"\w+?_\w+")

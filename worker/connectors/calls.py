@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, stop_before_delay
@@ -49,7 +50,7 @@ class Calls:
 
     def _once(self, call: Callable[[], T], deadline: float) -> T:
         left = seconds_left(deadline)
-        running = self._places.submit(call)
+        running = self._places.submit(copy_context().run, call)  # a trace of the caller goes on in the thread
         try:
             return running.result(left)
         except TimeoutError:

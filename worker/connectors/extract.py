@@ -17,8 +17,8 @@ from worker.records import Citation, Draft, Passage
 
 _NAME = "extract"
 _SENTENCES = 2
-# The share of the question's words that a sentence must hold. Measured together with half of the embedder's scale on
-# NoMIRACL: it answers 10 % of the questions that nothing shown answers, and 50 % of those that something may.
+# The share of the question's words that a sentence must hold. With it, over all of NoMIRACL's questions and four
+# passages each, 14 % are answered where nothing shown answers, and 41 % where something may.
 _LEAST = 0.6
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _NAMED = re.compile(r"(?<=\s)[A-Z][\w'’-]+")
