@@ -8,32 +8,37 @@ from typing import Any, Final, Literal
 
 from producer.names import ANSWER_QUEUE, INGEST_QUEUE
 
-_QUEUES: Final = {ANSWER_QUEUE: "answer", INGEST_QUEUE: "ingest"}
+WORKERS: Final = {ANSWER_QUEUE: "answer worker", INGEST_QUEUE: "ingest worker"}
 _NEARLY_FULL: Final = 0.8
 _FULL: Final = 0.95
+_GIGABYTE: Final = 1e9
 # So many questions for each that is worked on, and the last of them waits for minutes.
 _LONG_QUEUE: Final = 20
+
+State = Literal["ok", "warning", "fault"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that was looked at."""
 
-    state: Literal["ok", "warning", "fault"]
+    state: State
     subject: str
-    words: str
-    """What was found and, where it is not fine, what to do."""
+    found: str
+    remedy: str = ""
+    """What to do; "" where nothing is to be done."""
 
 
 def examine(survey: Mapping[str, Any]) -> list[Finding]:
     """Judge what `RagClient.survey` returns; without a fault and a warning, questions are answered."""
-    return [*_memory(survey["memory"]), *_disk(survey["persistence"]), *_queues(survey)]
+    memory, persistence = survey["memory"], survey["persistence"]
+    return [Finding("ok", "Redis", "answers"), *_memory(memory), *_disk(persistence), *_queues(survey)]
 
 
-def unreachable(reason: str) -> list[Finding]:
+def unreachable(reason: str) -> Finding:
     """Judge a Redis that could not be surveyed at all."""
-    words = f"{reason}; start Redis, or correct the address in RAG_BROKER_URL"
-    return [Finding("fault", "Redis", words)]
+    remedy = "start Redis, or correct the address and the user in RAG_BROKER_URL; all else needs it"
+    return Finding("fault", "Redis", reason.removeprefix("Redis "), remedy)
 
 
 def is_well(findings: Sequence[Finding]) -> bool:
@@ -41,48 +46,85 @@ def is_well(findings: Sequence[Finding]) -> bool:
     return all(finding.state != "fault" for finding in findings)
 
 
+def fullness(used: int, limit: int) -> Finding:
+    """Judge how full Redis is, in bytes; a limit of 0 is none."""
+    if not limit:
+        return Finding("ok", "Redis' memory", f"{_size(used)} used, no limit set")
+    share = used / limit
+    found = f"{_size(used)} of {_size(limit)} used"
+    if share < _NEARLY_FULL:
+        return Finding("ok", "Redis' memory", found)
+    state: State = "fault" if share >= _FULL else "warning"
+    return Finding(
+        state, "Redis' memory", found, "raise maxmemory, or drop a collection, before it takes nothing more"
+    )
+
+
+def eviction(policy: str) -> Iterator[Finding]:
+    """Judge what Redis does when it is full."""
+    if policy != "noeviction":
+        found = f"it throws questions and documents away when it is full ({policy})"
+        yield Finding("fault", "Redis' memory", found, "run CONFIG SET maxmemory-policy noeviction on it")
+
+
+def durability(*, append_only: bool, failed: bool) -> Finding:
+    """Judge whether a restart of Redis loses something."""
+    if failed:
+        return Finding(
+            "fault", "Redis' disk", "the last write to it failed", "make room on that disk; see Redis' log"
+        )
+    if append_only:
+        return Finding("ok", "Redis' disk", "the append-only file is on and written")
+    found = "the append-only file is off: a restart loses what waits and what was ingested"
+    return Finding(
+        "warning", "Redis' disk", found, "run CONFIG SET appendonly yes, and write it into its configuration"
+    )
+
+
+def nobody_listens(queue: str, waiting: int) -> Finding:
+    """Judge a queue without a worker: what is sent to it waits for ever."""
+    worker = WORKERS[queue]
+    remedy = f"start the {worker}; if it runs, look into its log"
+    return Finding("fault", worker, f"nobody listens on {queue}, {waiting_words(waiting)}", remedy)
+
+
+def waiting_words(waiting: int) -> str:
+    """Say how many tasks wait in a queue."""
+    return f"{waiting} waiting" if waiting else "nothing waits"
+
+
+def _size(amount: int) -> str:
+    return f"{amount / _GIGABYTE:.1f} GB" if amount >= _GIGABYTE else f"{amount / 1e6:.0f} MB"
+
+
 def _memory(memory: Mapping[str, Any]) -> Iterator[Finding]:
     if not memory:
-        yield Finding("warning", "Redis", "reachable; its user may not ask how full it is (the command INFO)")
+        yield Finding("warning", "Redis' memory", "this user may not ask how full it is", "allow it the command INFO")
         return
-    used, limit = int(memory["used_memory"]), int(memory["maxmemory"] or memory.get("total_system_memory", 0))
-    share = used / limit if limit else 0.0
-    words = f"reachable; {used / 1e6:.0f} MB of {limit / 1e6:.0f} MB are used"
-    if share < _NEARLY_FULL:
-        yield Finding("ok", "Redis", words)
-    else:
-        state: Literal["warning", "fault"] = "fault" if share >= _FULL else "warning"
-        yield Finding(state, "Redis", f"{words}: raise maxmemory, or drop a collection, before it takes nothing more")
-    policy = memory.get("maxmemory_policy", "noeviction")
-    if policy != "noeviction":
-        words = f"throws data away when it is full ({policy}): run `CONFIG SET maxmemory-policy noeviction` on it"
-        yield Finding("fault", "Redis", words)
+    yield fullness(int(memory["used_memory"]), int(memory["maxmemory"] or memory.get("total_system_memory", 0)))
+    yield from eviction(memory.get("maxmemory_policy", "noeviction"))
 
 
 def _disk(persistence: Mapping[str, Any]) -> Iterator[Finding]:
-    failed = [name for name in ("aof_last_write_status", "rdb_last_bgsave_status") if persistence.get(name) == "err"]
-    if failed:
-        yield Finding("fault", "Redis", f"cannot write to its disk ({', '.join(failed)}): is the disk full?")
-    if persistence and not persistence.get("aof_enabled"):
-        words = "keeps no append-only file: what waits or was ingested is lost when it restarts; set appendonly yes"
-        yield Finding("warning", "Redis", words)
+    if persistence:
+        writes = (persistence.get(name) for name in ("aof_last_write_status", "rdb_last_bgsave_status"))
+        yield durability(append_only=bool(persistence.get("aof_enabled")), failed="err" in writes)
 
 
 def _queues(survey: Mapping[str, Any]) -> Iterator[Finding]:
-    for queue, kind in _QUEUES.items():
-        waiting, workers = survey["waiting"][queue], survey["workers"][queue]
-        yield _queue(queue, kind, waiting, workers)
+    for queue in WORKERS:
+        workers = survey["workers"][queue]
+        yield _queue(queue, survey["waiting"][queue], workers)
         for worker in workers:
             yield from (Finding("fault", worker["node"], fault) for fault in worker["faults"])
 
 
-def _queue(queue: str, kind: str, waiting: int, workers: Sequence[Mapping[str, Any]]) -> Finding:
-    subject, wait = f"{kind} worker", f"{waiting} waiting" if waiting else "nothing waits"
+def _queue(queue: str, waiting: int, workers: Sequence[Mapping[str, Any]]) -> Finding:
     if not workers:
-        words = f"nobody listens on {queue} ({wait}): start the {kind} worker, or look into its log why it ended"
-        return Finding("fault", subject, words)
+        return nobody_listens(queue, waiting)
     capacity = sum(worker["concurrency"] for worker in workers)
-    words = f"{len(workers)} listening on {queue}, {capacity} at once, {wait}"
+    nodes = ", ".join(sorted(worker["node"] for worker in workers))
+    found = f"{nodes} on {queue}, {capacity} at once, {waiting_words(waiting)}"
     if waiting > capacity * _LONG_QUEUE:
-        return Finding("warning", subject, f"{words}: more comes in than is answered; start another worker")
-    return Finding("ok", subject, words)
+        return Finding("warning", WORKERS[queue], found, "more comes in than is answered: start another worker")
+    return Finding("ok", WORKERS[queue], found)

@@ -23,8 +23,8 @@ from dataclasses import asdict
 
 from producer.checkup import examine, is_well, unreachable
 from producer.client import RagClient, Ticket
-from producer.contract import Filters, IngestReport
-from producer.errors import BrokerUnavailable, ConfigurationError, InvalidRequest, RagError
+from producer.contract import Filters, IngestReport, TaskStatus
+from producer.errors import BrokerUnavailable, ConfigurationError, InvalidRequest, RagError, TaskError
 from producer.evaluation import evaluate, read_expectations
 from producer.printing import (
     follow,
@@ -44,7 +44,7 @@ _err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 Collection = Annotated[str, typer.Option("--collection", "-c", help="the documents' collection")]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object")]
-Connector = Annotated[str | None, typer.Option(help="local or claude; the default is local")]
+Connector = Annotated[str | None, typer.Option(help="local (the default), claude or extract")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="a tag; may be given several times")]
 
 
@@ -105,7 +105,7 @@ def ingest(
             _print_json({"id": ticket.id}) if as_json else _out.print(ticket.id)
             return
         _err.print(Text(f"id: {ticket.id}", style="dim"))
-        _report(ticket, as_json)
+        _show(follow(ticket, console=_err), as_json)
 
 
 def _sent(client: RagClient, path: str, collection: str, tags: list[str]) -> Ticket[IngestReport]:
@@ -136,7 +136,12 @@ def delete(
 ) -> None:
     """Take one document out of a collection: no answer is made from it any more."""
     with RagClient() as client:
-        _report(client.delete(name, collection=collection), as_json)
+        report = follow(client.delete(name, collection=collection), console=_err)
+    if report.removed or as_json:
+        _show(report, as_json)
+    else:
+        _err.print(Text(f"{collection} holds no {name!r}; `rag documents {collection}` lists what it holds"))
+    raise typer.Exit(0 if report.removed else _FAILED)
 
 
 @app.command()
@@ -150,9 +155,11 @@ def status(
         if as_json:
             _print_json(known.to_dict())
             return
-        _out.print(Text(f"{known.kind or 'task'} {known.id}: {known.words}"))
+        _out.print(_standing(known))
         if (known.kind, known.state) == ("ingest", "succeeded"):
             print_report(client.ticket(id, IngestReport).get(), console=_out)
+        if (known.kind, known.state) == ("answer", "succeeded"):
+            print_answer(client.ticket(id).get(), console=_out, notes=_err)
 
 
 @app.command()
@@ -165,7 +172,12 @@ def cancel(
         ticket = client.ticket(id)
         ticket.cancel()
         known = ticket.status
-    _print_json(known.to_dict()) if as_json else _out.print(Text(f"{known.kind or 'task'} {id}: {known.words}"))
+    _print_json(known.to_dict()) if as_json else _out.print(_standing(known))
+
+
+def _standing(known: TaskStatus) -> Text:
+    kind = {"": "task", "answer": "question"}.get(known.kind, known.kind)
+    return Text(f"{kind} {known.id}: {known.words}")
 
 
 @app.command()
@@ -175,7 +187,7 @@ def check(as_json: AsJson = False) -> None:
         with RagClient() as client:
             findings = examine(client.survey())
     except BrokerUnavailable as error:
-        findings = unreachable(str(error))
+        findings = [unreachable(str(error))]
     if as_json:
         _print_json({"well": is_well(findings), "findings": [asdict(finding) for finding in findings]})
     else:
@@ -204,8 +216,7 @@ def evaluate_answers(
     raise typer.Exit(0 if good == len(judgements) else _UNEXPECTED)
 
 
-def _report(ticket: Ticket[IngestReport], as_json: bool) -> None:
-    report = follow(ticket, console=_err)
+def _show(report: IngestReport, as_json: bool) -> None:
     _print_json({**report.to_dict(), "files": report.files}) if as_json else print_report(report, console=_out)
 
 
@@ -219,7 +230,10 @@ def _fail(error: RagError) -> NoReturn:
     again = " (the same call may succeed later)" if error.retryable else ""
     if "--json" in sys.argv:
         _print_json({"error": type(error).__name__, "message": str(error), "retryable": error.retryable})
-    _err.print(Text(f"{type(error).__name__}: {error}{again}", style="red"))
+    words = error.words if isinstance(error, TaskError) else f"{type(error).__name__}: {error}"
+    _err.print(Text(f"{words}{again}", style="red"))
+    if isinstance(error, TaskError):
+        _err.print(Text(f"id: {error.task_id}", style="dim"))
     sys.exit(_USAGE if usage else _FAILED)
 
 

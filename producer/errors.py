@@ -62,6 +62,11 @@ class TaskError(RagError):
         super().__init__(message or f"{task_id}: {self.summary}")
         self.task_id = task_id
 
+    @property
+    def words(self) -> str:
+        """What happened, without the id."""
+        return f"{type(self).__name__}: {self.summary}"
+
 
 class UnknownTask(TaskError):
     """Raised when an id was never sent from here, or so long ago that it is forgotten."""
@@ -96,3 +101,8 @@ class TaskFailed(TaskError):
         self.error = error
         self.reason = reason
         self.retryable = retryable
+
+    @property
+    def words(self) -> str:
+        """What happened, without the id."""
+        return f"{self.error}: {self.reason}"

@@ -53,8 +53,10 @@ def read_expectations(file: Path) -> list[Expectation]:
     """
     try:
         text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"{file} cannot be read: {error}") from error
+    except OSError as error:
+        raise InvalidRequest(f"{file} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"{file} cannot be read: it is not UTF-8") from error
     rows = list(_csv(text) if file.suffix.lower() == ".csv" else _json_lines(file, text))
     if not rows:
         raise InvalidRequest(f"{file} holds no question")
@@ -71,14 +73,18 @@ def evaluate(
         try:
             yield judge(expected, ticket.get(timeout=deadline))
         except TaskError as error:
-            yield Judgement(question=expected.question, missed=(f"no answer: {type(error).__name__}: {error}",))
+            yield Judgement(question=expected.question, missed=(f"no answer: {error.words}",))
 
 
 def judge(expected: Expectation, answer: Answer) -> Judgement:
     """Compare an answer with what is expected of it."""
     names = tuple(source.name for source in answer.sources)
     missed = [f"{name} is no source" for name in expected.documents if name not in names]
-    missed += [f"no {words!r}" for words in expected.contains if words.casefold() not in answer.text.casefold()]
+    missed += [
+        f"{words!r} is not in the answer"
+        for words in expected.contains
+        if words.casefold() not in answer.text.casefold()
+    ]
     if answer.abstained and not expected.abstains:
         missed.append(f"no answer: {answer.explanation}")
     if expected.abstains and not answer.abstained:

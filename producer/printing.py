@@ -13,6 +13,7 @@ from rich.text import Text
 from producer.checkup import Finding
 from producer.client import Ticket
 from producer.contract import Answer, DocumentList, DocumentState, IngestReport
+from producer.doubts import doubts, thrown_out
 from producer.errors import AnswerTimeout
 from producer.evaluation import Judgement
 
@@ -31,97 +32,103 @@ def print_answer(answer: Answer, *, console: Console, notes: Console) -> None:
         if source.quote:
             where = f", {source.place}" if source.place else ""
             console.print(Text(f'  {source.name}{where}: "{source.quote}"', style="dim"))
-    for doubt in _doubts(answer):
+    for doubt in doubts(answer):
         notes.print(Text(f"  ({doubt})", style="yellow"))
-    for dropped in answer.audit.dropped:
-        why = dropped.explanation or dropped.reason.replace("_", " ")
-        notes.print(Text(f"  thrown out: {dropped.string} ({why})", style="dim"))
-
-
-def _doubts(answer: Answer) -> list[str]:
-    doubts = [answer.explanation] if answer.abstained and answer.explanation else []
-    if not (answer.sources or answer.abstained):
-        doubts.append("no source: no shown document was credited for this")
-    if answer.audit.truncated:
-        doubts.append("cut off: the model reached its token limit")
-    return doubts
+    for removed in thrown_out(answer):
+        notes.print(Text(f"  thrown out: {removed}", style="dim"))
 
 
 def follow(ticket: Ticket[IngestReport], *, console: Console) -> IngestReport:
     """Show a running ingest's progress until it ends; raises what `Ticket.get` raises."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[told]}"))
-    with Progress(*columns, TimeElapsedColumn(), console=console) as bar:
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
         line = bar.add_task("waiting for the ingest worker", total=None, told="")
         while True:
             try:
-                report = ticket.get(timeout=_POLL_SECONDS)
+                return ticket.get(timeout=_POLL_SECONDS)
             except AnswerTimeout:
                 known = ticket.status
                 bar.update(line, description=known.words)
-                if known.progress:
-                    told = known.progress
+                if told := known.progress:
                     words = f"{told.chunks} chunks, {told.chunks_per_second:.1f}/s, {told.failures} refused"
                     bar.update(line, description="ingesting", total=told.total, completed=told.done, told=words)
-                continue
-            bar.update(line, description="ingested", total=report.files, completed=report.files)
-            return report
 
 
 def print_report(report: IngestReport, *, console: Console) -> None:
-    """Print an ingest's counts, and the refused files under their reasons, the most frequent first."""
-    rate = f", {report.chunks / report.seconds:.1f} chunks/s" if report.seconds else ""
-    console.print(
-        f"{report.collection}: {report.added} added, {report.changed} changed, {report.removed} removed, "
-        f"{report.renamed} renamed, {report.unchanged} unchanged, {len(report.refused)} not indexed; "
-        f"{report.chunks} chunks in {report.seconds:.1f} s{rate}"
-    )
+    """Print an ingest's counts, and the files that are not indexed under their reasons, the most frequent first."""
+    console.print(f"{report.collection}: {_counts(report)}")
     for why, names in _refused_by_reason(report).items():
         more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-        console.print(Text(f"  {why}: {', '.join(names[:_NAMES_SHOWN])}{more}"))
+        console.print(Text(f"  {why}:\n    {', '.join(names[:_NAMES_SHOWN])}{more}"))
     for warning in report.warnings:
         console.print(Text(f"  warning: {warning}", style="yellow"))
+
+
+def _counts(report: IngestReport) -> str:
+    counts = [(getattr(report, word), word) for word in ("added", "changed", "removed", "renamed", "unchanged")]
+    told = [f"{count} {word}" for count, word in [*counts, (len(report.refused), "not indexed")] if count]
+    if report.chunks:
+        told.append(f"{report.chunks} chunks in {report.seconds:.1f} s")
+    return ", ".join(told) or "nothing to do"
 
 
 def _refused_by_reason(report: IngestReport) -> dict[str, list[str]]:
     grouped: dict[str, list[str]] = {}
     for refused in report.refused:
-        grouped.setdefault(f"{refused.state}, {refused.reason}", []).append(refused.name)
+        grouped.setdefault(_reason(refused.reason), []).append(refused.name)
     return dict(sorted(grouped.items(), key=lambda group: -len(group[1])))
 
 
+def _reason(predicate: str) -> str:
+    """`is encrypted; save it ...` is said of a file; under a heading it goes without its verb."""
+    return predicate.removeprefix("is ")
+
+
 def print_documents(found: DocumentList, *, console: Console) -> None:
-    """Print what is stored in a collection, a line a document."""
-    table = Table(title=f"{found.collection}{f', from {found.folder}' if found.folder else ''}", title_justify="left")
-    for column in ("document", "state", "chunks", "kB", "tags"):
-        table.add_column(column, justify="right" if column in ("chunks", "kB") else "left", overflow="fold")
+    """Print what is stored in a collection, a line a document, and how much of it answers questions."""
+    tagged = any(document.tags for document in found.documents)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("document", overflow="fold", ratio=2)
+    table.add_column("chunks", justify="right")
+    table.add_column("kB", justify="right")
+    table.add_column("state", overflow="fold", ratio=2)
+    if tagged:
+        table.add_column("tags", overflow="fold", ratio=1)
     for document in found.documents:
-        table.add_row(*map(Text, _document(document)))
+        cells = (document.name, str(document.chunks), _kilobytes(document.size), _state(document))
+        table.add_row(*map(Text, (*cells, ", ".join(document.tags)) if tagged else cells))
     console.print(table)
-    console.print(f"{len(found.documents)} documents{_ingested(found.ingested_at)}")
+    console.print(_total(found))
     if found.warning:
         console.print(Text(f"warning: {found.warning}", style="yellow"))
 
 
-def _ingested(at: float) -> str:
-    return f", last ingested {datetime.fromtimestamp(at).astimezone():%Y-%m-%d %H:%M %Z}" if at else ""
+def _kilobytes(size: int) -> str:
+    return str(-(-size // 1000))
 
 
-def _document(document: DocumentState) -> tuple[str, ...]:
-    state = f"{document.state}: {document.reason}" if document.reason else document.state
-    return (
-        document.name,
-        state,
-        str(document.chunks),
-        f"{document.size / 1000:.0f}",
-        ", ".join(document.tags),
-    )
+def _state(document: DocumentState) -> str:
+    why = _reason(document.reason)
+    if not why or why == document.state:
+        return document.state
+    return f"indexed in part: {why}" if document.state == "indexed" else f"{document.state}: {why}"
+
+
+def _total(found: DocumentList) -> Text:
+    indexed = sum(document.state == "indexed" for document in found.documents)
+    folder = f" from {found.folder}" if found.folder else ""
+    when = datetime.fromtimestamp(found.ingested_at).astimezone() if found.ingested_at else None
+    last = f", last ingested {when:%Y-%m-%d %H:%M %Z}" if when else ""
+    return Text(f"{found.collection}: {indexed} of {len(found.documents)} documents are indexed{folder}{last}")
 
 
 def print_findings(findings: Sequence[Finding], *, console: Console) -> None:
-    """Print what was looked at, a line each, with a sign that needs no colour."""
+    """Print what was looked at, a line each, with a sign that needs no colour; below it, what to do."""
     for finding in findings:
         sign, colour = _SIGNS[finding.state]
-        console.print(Text(f"{sign} {finding.subject}: ", style=colour) + Text(finding.words, style="default"))
+        console.print(Text(f"{sign} {finding.subject}: ", style=colour) + Text(finding.found, style="default"))
+        if finding.remedy:
+            console.print(Text(f"  → {finding.remedy}"))
 
 
 def print_judgements(judgements: Sequence[Judgement], *, console: Console) -> None:

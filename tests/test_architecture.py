@@ -82,7 +82,9 @@ ARROWS = {
     producer.client: producer.aio producer.background producer.contract producer.errors producer.names
     producer.checkup: producer.names
     producer.evaluation: producer.client producer.contract producer.errors
-    producer.printing: producer.checkup producer.client producer.contract producer.errors producer.evaluation
+    producer.doubts: producer.contract
+    producer.printing: producer.checkup producer.client producer.contract producer.doubts producer.errors \
+        producer.evaluation
     producer.cli: producer.checkup producer.client producer.contract producer.errors producer.evaluation \
         producer.printing
     worker:
@@ -161,14 +163,15 @@ ARROWS = {
         worker.liveness worker.observing worker.presence worker.pulse worker.runtime worker.schedule \
         worker.stopping worker.transport
     worker.model_server: worker.config worker.errors
-    worker.checkup: producer.names worker.vitals
+    worker.checkup: producer.checkup worker.vitals
     worker.inspection: worker.app worker.checkup worker.errors worker.runtime worker.vitals
     worker.supervisor: worker.errors
     worker.compose: worker.errors
     worker.embedded: worker.compose worker.config worker.errors worker.liveness worker.supervisor
-    worker.demo: producer.client producer.contract producer.printing worker.citations worker.drafts worker.errors
-    worker.admin: producer.config producer.errors worker.checkup worker.config worker.demo worker.embedded \
-        worker.errors worker.inspection worker.model_server worker.runtime worker.supervisor
+    worker.demo: producer.client producer.contract producer.doubts producer.printing worker.drafts worker.errors
+    worker.admin: producer.checkup producer.config producer.errors producer.printing worker.checkup worker.config \
+        worker.demo worker.embedded worker.errors worker.inspection worker.model_server worker.runtime \
+        worker.supervisor
     worker.__main__: worker.admin
     """.replace("\\\n", " ")
     .strip()

@@ -15,12 +15,13 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from producer.checkup import is_well
 from producer.config import read, settings_table
 from producer.errors import RagError
-from worker.checkup import Finding, examine
+from producer.printing import print_findings
+from worker.checkup import examine
 from worker.config import ModelServerConfig, WorkerConfig
 from worker.demo import run_demo
 from worker.embedded import Stack, forget_pids, note_pids, only_one, prepare, services
@@ -42,7 +43,7 @@ DataFolder = Annotated[Path, typer.Option("--data", help="the folder that keeps 
 def up(data: DataFolder = Path(".rag")) -> None:
     """Start the whole stack on this machine, without Docker, and keep it running until ctrl-C."""
     with running_stack(data) as (stack, supervisor):
-        _console.print(_how_to_use(stack))
+        _console.print(_how_to_use(stack), soft_wrap=True)
         while True:
             if supervisor.watch():
                 note_pids(stack.folder, supervisor.pids())
@@ -51,8 +52,12 @@ def up(data: DataFolder = Path(".rag")) -> None:
 
 @app.command()
 def demo(
-    documents: Annotated[Path, typer.Argument(help="a folder of documents")] = Path("examples/handbook"),
-    questions: Annotated[Path, typer.Option(help="a file with one question a line")] = Path("examples/questions.txt"),
+    documents: Annotated[Path, typer.Argument(help="a folder of documents", exists=True, file_okay=False)] = Path(
+        "examples/handbook"
+    ),
+    questions: Annotated[
+        Path, typer.Option(help="a file with one question a line", exists=True, dir_okay=False)
+    ] = Path("examples/questions.txt"),
     data: DataFolder = Path(".rag/demo"),
 ) -> None:
     """Start the stack, ingest a folder, ask questions, and show what was thrown out of each answer."""
@@ -105,25 +110,17 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="for machines")] = False,
     quick: Annotated[bool, typer.Option(help="without loading the embedder")] = False,
 ) -> None:
-    """Look at everything and say what is wrong and what to do; ends with 1 where something is broken."""
+    """Say in plain words of all that runs here what is wrong and what to do; ends with 1 where something is."""
     from worker.inspection import inspect  # Celery's app reads the settings as soon as it is imported
 
     findings = examine(inspect(current(), quick=quick))
     if as_json:
-        print(json.dumps([asdict(finding) for finding in findings]))  # noqa: T201 - JSON, not for rich
+        told = {"well": is_well(findings), "findings": [asdict(finding) for finding in findings]}
+        print(json.dumps(told))  # noqa: T201 - JSON, not for rich
     else:
-        _console.print(_findings_table(findings))
-    if any(finding.level == "broken" for finding in findings):
+        print_findings(findings, console=_console)
+    if not is_well(findings):
         raise typer.Exit(1)
-
-
-def _findings_table(findings: list[Finding]) -> Table:
-    colours = {"ok": "green", "warning": "yellow", "broken": "red"}
-    table = Table("", "what", "found", "what to do", box=None)
-    for finding in findings:
-        mark = Text(finding.level, style=colours[finding.level])
-        table.add_row(mark, Text(finding.subject), Text(finding.found), Text(finding.remedy))
-    return table
 
 
 @app.command()
@@ -164,10 +161,12 @@ def _how_to_use(stack: Stack) -> str:
         f"  . {stack.settings_file}\n"
         f"  rag ingest FOLDER --collection NAME\n"
         f'  rag ask "..." --collection NAME\n'
-        f"Flower: {stack.flower_url}  (user operator, password in {password})\n"
-        f"Metrics: {stack.metrics_url('answer')} and {stack.metrics_url('ingest')}\n"
-        f"Is all well?  . {stack.operator_file}; python -m worker check\n"
-        f"Logs:   {stack.folder / 'logs'}\n"
+        f"\n"
+        f"Is all well?  rag check; and more with  . {stack.operator_file}; python -m worker check\n"
+        f"Flower:       {stack.flower_url} (user operator, password in {password})\n"
+        f"Prometheus:   {stack.metrics_url('answer')} and {stack.metrics_url('ingest')}\n"
+        f"Logs:         {stack.folder / 'logs'}\n"
+        f"\n"
         f"ctrl-C stops everything."
     )
 

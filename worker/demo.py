@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
 from rich.panel import Panel
 from rich.rule import Rule
 from rich.table import Table
@@ -13,8 +15,8 @@ from rich.text import Text
 
 from producer.client import RagClient
 from producer.contract import Answer
+from producer.doubts import doubts, thrown_out
 from producer.printing import follow, print_report
-from worker.citations import REASONS
 from worker.drafts import read_drafts
 from worker.errors import FolderUnavailable
 
@@ -42,7 +44,7 @@ def run_demo(broker_url: str, *, documents: Path, questions: Path, traces: Path,
             answers.append(answer)
     console.print(Rule("All questions"))
     console.print(_summary(asked, answers))
-    console.print("The model is small: it invents, and what it invents is thrown out. `make up` starts this to stay.")
+    console.print(_verdict(answers))
 
 
 def _collection(folder: Path) -> str:
@@ -62,7 +64,7 @@ def _shown(question: str, draft: str, answer: Answer) -> Group:
     parts: list[RenderableType] = [Text(question, style="bold"), _evidence(answer)]
     if draft:
         parts.append(Panel(Text(draft), title="what the model wrote", title_align="left", border_style="dim"))
-    parts += [Text(f"thrown out: {words}", style="red") for words in _thrown_out(answer)]
+    parts += [Text(f"thrown out: {words}", style="red") for words in thrown_out(answer)]
     parts.append(_final(answer))
     return Group(*parts)
 
@@ -70,23 +72,9 @@ def _shown(question: str, draft: str, answer: Answer) -> Group:
 def _evidence(answer: Answer) -> Text:
     if not answer.audit.shown:
         return Text("no passage is near enough; the model was not asked", style="dim")
-    shown = ", ".join(f"{passage.name} ({passage.score:.2f})" for passage in answer.audit.shown)
+    passages = Counter(passage.name for passage in answer.audit.shown)
+    shown = ", ".join(f"{name} ({count} passages)" if count > 1 else name for name, count in passages.items())
     return Text(f"the model was shown: {shown}", style="dim")
-
-
-def _thrown_out(answer: Answer) -> list[str]:
-    dropped = [(item.string, REASONS.get(item.reason, _words(item.reason))) for item in answer.audit.dropped]
-    citations = [f"{string} ({reason})" for string, reason in dropped]
-    figures = [
-        f"the figure {figure.string} ({_words(figure.reason or 'unsupported')})"
-        for figure in answer.audit.figures
-        if figure.state == "unsupported"
-    ]
-    return citations + figures
-
-
-def _words(reason: str) -> str:
-    return reason.replace("_", " ")
 
 
 def _final(answer: Answer) -> Panel:
@@ -96,26 +84,42 @@ def _final(answer: Answer) -> Panel:
     for source in answer.sources:
         if source.quote:
             text.append(f'\n  {source.name}: "{source.quote}"', style="dim")
-    flags = f"   {', '.join(map(_words, answer.audit.flags))}" if answer.audit.flags else ""
-    title = f"what the app gets{flags}"
-    return Panel(text, title=title, title_align="left", border_style="yellow" if answer.abstained else "green")
+    for doubt in doubts(answer):
+        text.append(f"\n  ({doubt})", style="yellow")
+    colour = "green" if answer.sources else "yellow"
+    return Panel(text, title="what the app gets", title_align="left", border_style=colour)
 
 
 def _summary(questions: list[str], answers: list[Answer]) -> Table:
-    table = Table(expand=True)
-    table.add_column("question", ratio=3)
-    table.add_column("what the app gets", ratio=3)
-    table.add_column("thrown out", justify="right")
-    table.add_column("seconds", justify="right")
+    table = Table(box=None, expand=True, pad_edge=False)
+    table.add_column("question and answer", ratio=3)
+    table.add_column("source", ratio=2, overflow="fold")
+    table.add_column("thrown\nout", justify="right")
+    table.add_column("s", justify="right")
     for question, answer in zip(questions, answers, strict=True):
-        thrown_out, seconds = len(_thrown_out(answer)), sum(answer.timings.values())
-        table.add_row(question, _outcome(answer), str(thrown_out), f"{seconds:.1f}")
+        seconds = f"{sum(answer.timings.values()):.1f}"
+        said = Group(Text(question, style="dim"), Padding(Text(answer.text), (0, 0, 1, 2)))
+        table.add_row(said, _outcome(answer), str(len(thrown_out(answer)) or ""), seconds)
     return table
 
 
-def _outcome(answer: Answer) -> str:
+def _outcome(answer: Answer) -> Text:
     if answer.abstained:
-        return f"no answer ({_words(answer.reason)})"
-    if answer.sources:
-        return "answer from " + ", ".join(source.name for source in answer.sources)
-    return "answer without a source"
+        return Text("-", style="yellow")
+    if not answer.sources:
+        return Text("none, and so it is marked", style="yellow")
+    return Text(", ".join(source.name for source in answer.sources), style="green")
+
+
+def _verdict(answers: list[Answer]) -> str:
+    """The whole in two sentences, and what to do next."""
+    with_source = sum(bool(answer.sources) for answer in answers)
+    without = sum(not (answer.sources or answer.abstained) for answer in answers)
+    removed = sum(len(thrown_out(answer)) for answer in answers)
+    return (
+        f"{len(answers)} questions: {with_source} answered with a source, {without} without one, "
+        f"{len(answers) - with_source - without} refused. "
+        f"{removed} sources and figures that the model wrote were thrown out before the app could see them.\n"
+        'The model is small and invents a lot; README, "Use your own model", says how to take another.\n'
+        "Next: `make up` keeps all of this running; `make demo DOCS=FOLDER` takes your own folder."
+    )

@@ -62,7 +62,7 @@ def look(url: str, store: Store) -> Vitals:
     except (redis.AuthenticationError, redis.exceptions.NoPermissionError) as error:
         raise StoreError("Redis refuses the user or the password in RAG_BROKER_URL, or its commands") from error
     except (redis.RedisError, OSError) as error:
-        raise StoreUnavailable(f"Redis is away ({type(error).__name__})") from error
+        raise StoreUnavailable(f"Redis cannot be reached: {type(error).__name__}") from error
 
 
 def _look(client: Any, store: Store) -> Vitals:

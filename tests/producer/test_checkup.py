@@ -52,10 +52,11 @@ def test_where_all_is_well_nothing_is_found_but_that():
 def test_each_trouble_has_its_sentence_and_its_remedy(part, found, state, words):
     findings = examine({**WELL, part: found})
     (trouble,) = (finding for finding in findings if finding.state != "ok")
-    assert (trouble.state, words in trouble.words) == (state, True)
+    assert (trouble.state, words in trouble.found + trouble.remedy) == (state, True)
     assert is_well(findings) == (state != "fault")
 
 
 def test_a_redis_that_is_away_is_a_fault_that_names_the_setting():
-    assert not is_well(unreachable("Redis cannot be reached"))
-    assert "RAG_BROKER_URL" in unreachable("Redis cannot be reached")[0].words
+    finding = unreachable("Redis cannot be reached")
+    assert not is_well([finding])
+    assert (finding.found, "RAG_BROKER_URL" in finding.remedy) == ("cannot be reached", True)

@@ -27,7 +27,7 @@ NOTHING = Answer(question_id="q", text="I don't have an answer for you.", abstai
 REPORT = IngestReport(
     collection="handbook",
     added=2,
-    refused=tuple(Refusal(name=f"{number}.pdf", reason="it is encrypted") for number in range(7)),
+    refused=tuple(Refusal(name=f"{number}.pdf", reason="is encrypted") for number in range(7)),
     chunks=9,
     seconds=1.5,
 )
@@ -126,7 +126,9 @@ def test_a_failure_is_one_readable_line(rag, worker):
     with worker(ANSWER_QUEUE, ("ModelUnavailable", "the model server does not answer", True)):
         ran = rag("ask", "What?", "-c", "handbook")
     assert ran.exit_code == 1
-    assert "ModelUnavailable: the model server does not answer (the same call may succeed later)" in ran.stderr
+    told, task = ran.stderr.splitlines()
+    assert told == "ModelUnavailable: the model server does not answer (the same call may succeed later)"
+    assert task.startswith("id: ")
     assert "Traceback" not in ran.stderr
 
 
@@ -158,7 +160,7 @@ def test_an_ingest_prints_its_id_and_its_refused_files_by_reason(rag, worker, tm
     assert taken[0]["folder"] == str(tmp_path)
     assert f"id: {taken[0]['id']}" in ran.stderr
     assert "2 added" in ran.stdout
-    assert "refused, it is encrypted: 0.pdf, 1.pdf, 2.pdf, 3.pdf, 4.pdf and 2 more" in ran.stdout
+    assert "  encrypted:\n    0.pdf, 1.pdf, 2.pdf, 3.pdf, 4.pdf and 2 more" in ran.stdout
 
 
 def test_a_file_is_uploaded_with_its_tags(rag, worker, server, tmp_path):
@@ -188,11 +190,26 @@ def test_documents_are_listed_and_deleted_by_name(rag, worker):
         ran = rag("documents", "handbook")
     assert all(
         word in ran.stdout
-        for word in ("rates.pdf", "indexed", "12", "34", "/srv/handbook", "last ingested 2027", "it is gone")
+        for word in (
+            "rates.pdf",
+            "1 of 1 documents are indexed",
+            "12",
+            "34",
+            "/srv/handbook",
+            "last ingested 2027",
+            "it is gone",
+        )
     )
     with worker(INGEST_QUEUE, IngestReport(collection="handbook", removed=1).to_dict()) as taken:
         ran = rag("delete", "rates.pdf", "-c", "handbook")
     assert (taken[0]["name"], "1 removed" in ran.stdout) == ("rates.pdf", True)
+
+
+def test_a_document_that_is_not_there_is_not_deleted_in_silence(rag, worker):
+    with worker(INGEST_QUEUE, IngestReport(collection="handbook").to_dict()):
+        ran = rag("delete", "rates.pdf", "-c", "handbook")
+    assert (ran.exit_code, ran.stdout.strip()) == (1, "")
+    assert "handbook holds no 'rates.pdf'" in ran.stderr
 
 
 # --- status, cancel -------------------------------------------------------------------------------
@@ -204,6 +221,14 @@ def test_the_status_of_a_finished_ingest_shows_its_report(rag, worker, tmp_path)
     ran = rag("status", taken[0]["id"])
     assert "succeeded" in ran.stdout
     assert "2 added" in ran.stdout
+
+
+def test_the_status_of_an_answered_question_shows_the_answer(rag, worker):
+    with worker(ANSWER_QUEUE, ANSWER.to_dict()) as taken:
+        rag("ask", "What is the deductible?", "-c", "handbook")
+    first, *answer = rag("status", taken[0]["id"]).stdout.splitlines()
+    assert first == f"question {taken[0]['id']}: succeeded"
+    assert answer[:2] == ["It is $500.", "Sources: auto.pdf"]
 
 
 def test_the_status_of_an_unknown_id_says_so(rag):
@@ -223,15 +248,15 @@ def test_check_says_that_nobody_listens_and_how_many_wait(rag, tmp_path):
     rag("ingest", str(tmp_path), "-c", "handbook", "--no-wait")
     ran = rag("check")
     assert ran.exit_code == 1
-    assert f"✗ ingest worker: nobody listens on {INGEST_QUEUE} (1 waiting)" in ran.stdout
+    assert f"✗ ingest worker: nobody listens on {INGEST_QUEUE}, 1 waiting" in ran.stdout
 
 
 def test_check_is_content_where_workers_listen(rag, server):
     listen(server)
     ran = rag("check")
     assert ran.exit_code == 0
-    assert "✓ answer worker: 1 listening on spark.answer, 8 at once, nothing waits" in ran.stdout
-    assert "✓ Redis: reachable" in ran.stdout
+    assert "✓ answer worker: n@spark on spark.answer, 8 at once, nothing waits" in ran.stdout
+    assert "✓ Redis: answers" in ran.stdout
 
 
 def test_check_passes_on_what_a_worker_complains_of(rag, server):
@@ -239,7 +264,7 @@ def test_check_passes_on_what_a_worker_complains_of(rag, server):
     ran = rag("check", "--json")
     told = json.loads(ran.stdout)
     assert (ran.exit_code, told["well"]) == (1, False)
-    assert any("the local model does not answer" in finding["words"] for finding in told["findings"])
+    assert any("the local model does not answer" in finding["found"] for finding in told["findings"])
 
 
 def test_check_says_that_redis_is_away(rag, monkeypatch):
@@ -266,7 +291,11 @@ def test_eval_says_what_is_missing_from_which_answer(rag, worker, tmp_path):
         ran = rag("eval", str(file), "-c", "handbook", "--json")
     told = json.loads(ran.stdout)
     assert (ran.exit_code, told["as_expected"]) == (4, 2)
-    assert [row["missed"] for row in told["questions"]] == [[], ["home.pdf is no source", "no '$900'"], []]
+    assert [row["missed"] for row in told["questions"]] == [
+        [],
+        ["home.pdf is no source", "'$900' is not in the answer"],
+        [],
+    ]
 
 
 def test_eval_is_content_where_all_is_as_expected(rag, worker, tmp_path):

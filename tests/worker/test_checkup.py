@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from producer.checkup import Finding
 from producer.names import ANSWER_QUEUE, INGEST_QUEUE
-from worker.checkup import Facts, Finding, Node, examine
+from worker.checkup import Facts, Node, examine
 from worker.errors import StoreUnavailable
 from worker.store import Store
 from worker.vitals import CollectionState, Vitals, look
@@ -44,7 +45,7 @@ FACTS = Facts(
 
 
 def faults(facts: Facts) -> list[Finding]:
-    return [finding for finding in examine(facts) if finding.level != "ok"]
+    return [finding for finding in examine(facts) if finding.state != "ok"]
 
 
 def with_vitals(**changes: object) -> Facts:
@@ -61,65 +62,70 @@ def test_where_all_is_well_nothing_is_to_be_done():
 
 
 CASES = {
-    "redis is away": (Facts("Redis is away", None, free_bytes=9 << 30), "Redis", "broken", "start Redis"),
-    "nothing is written to disk": (with_vitals(append_only=False), "Redis on disk", "broken", "appendonly yes"),
-    "the disk of Redis is full": (with_vitals(persistent=False), "Redis on disk", "broken", "make room"),
-    "Redis evicts": (with_vitals(eviction="allkeys-lru"), "Redis' eviction", "broken", "noeviction"),
+    "redis is away": (Facts("Redis cannot be reached", None, free_bytes=9 << 30), "Redis", "fault", "start Redis"),
+    "nothing is written to disk": (with_vitals(append_only=False), "Redis' disk", "warning", "appendonly yes"),
+    "the disk of Redis is full": (with_vitals(persistent=False), "Redis' disk", "fault", "make room"),
+    "Redis evicts": (with_vitals(eviction="allkeys-lru"), "Redis' memory", "fault", "noeviction"),
     "Redis is nearly full": (with_vitals(used_bytes=7 << 29), "Redis' memory", "warning", "raise maxmemory"),
     "no answer worker": (
         replace(FACTS, nodes={"ingest@spark": FACTS.nodes["ingest@spark"]}),
-        "Answer worker",
-        "broken",
-        "start it",
+        "answer worker",
+        "fault",
+        "start the answer worker",
     ),
     "a worker that takes nothing": (
         with_vitals(waiting={ANSWER_QUEUE: 7, INGEST_QUEUE: 0}),
-        "Answer worker",
+        "answer worker",
         "warning",
-        "restart answer",
+        "restart the answer worker",
     ),
-    "beat is away": (replace(FACTS, beat=False), "Nightly job", "broken", "beat"),
-    "the model is away": (replace(FACTS, models={"local": "ConnectError"}), "Model local", "broken", "RAG_LOCAL_URL"),
+    "beat is away": (replace(FACTS, beat=False), "nightly job", "fault", "beat"),
+    "the model is away": (
+        replace(FACTS, models={"local": "ConnectError"}),
+        "connector local",
+        "fault",
+        "RAG_LOCAL_URL",
+    ),
     "another embedder": (
         with_collection(fingerprint="other"),
-        "Collection handbook",
-        "broken",
+        "collection handbook",
+        "fault",
         "rebuild handbook",
     ),
     "a night was missed": (
         with_collection(last_ingest=NOW - 30 * HOUR),
-        "Collection handbook",
-        "broken",
+        "collection handbook",
+        "fault",
         "ingest worker's log",
     ),
     "an ingest that left something undone": (
         with_collection(warning="7 of 8 documents are gone"),
-        "Collection handbook",
+        "collection handbook",
         "warning",
         "do what it says",
     ),
-    "never ingested": (with_collection(last_ingest=None), "Collection handbook", "broken", "ingest worker's log"),
+    "never ingested": (with_collection(last_ingest=None), "collection handbook", "fault", "ingest worker's log"),
     "documents that cannot be read": (
         replace(FACTS, refused={"handbook": 3}),
-        "Collection handbook",
+        "collection handbook",
         "warning",
         "reason",
     ),
-    "the disk is nearly full": (replace(FACTS, free_bytes=1 << 30), "Disk", "warning", "make room"),
+    "the disk is nearly full": (replace(FACTS, free_bytes=1 << 30), "disk", "warning", "make room"),
 }
 
 
-@pytest.mark.parametrize(("facts", "subject", "level", "remedy"), CASES.values(), ids=CASES)
-def test_each_fault_is_found_alone_and_comes_with_what_to_do(facts: Facts, subject: str, level: str, remedy: str):
+@pytest.mark.parametrize(("facts", "subject", "state", "remedy"), CASES.values(), ids=CASES)
+def test_each_fault_is_found_alone_and_comes_with_what_to_do(facts: Facts, subject: str, state: str, remedy: str):
     (fault,) = faults(facts)
-    assert (fault.subject, fault.level) == (subject, level)
+    assert (fault.subject, fault.state) == (subject, state)
     assert fault.found
     assert remedy in fault.remedy
 
 
 def test_an_empty_folder_is_told(tmp_path: Path):
     facts = replace(FACTS, folders={"handbook": tmp_path})
-    assert [(fault.subject, fault.level) for fault in faults(facts)] == [(f"Folder {tmp_path}", "warning")]
+    assert [(fault.subject, fault.state) for fault in faults(facts)] == [(f"folder {tmp_path}", "warning")]
 
 
 def test_a_busy_worker_with_a_queue_before_it_is_no_fault():
@@ -144,5 +150,5 @@ def test_the_vitals_are_what_a_real_server_says(redis_url: str):
 
 def test_a_server_that_is_away_is_told_as_such_within_seconds():
     away = "redis://127.0.0.1:9/0"
-    with pytest.raises(StoreUnavailable, match="away"):
+    with pytest.raises(StoreUnavailable, match="cannot be reached"):
         look(away, Store.connect(away))

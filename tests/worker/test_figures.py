@@ -156,3 +156,19 @@ def test_another_number_is_never_verified(value: int, change: int) -> None:
 def test_figures_are_read_from_any_text(text: str) -> None:
     for figure in read_figures(text):
         assert 0 <= figure.start < figure.end <= len(text)
+
+
+@pytest.mark.parametrize("answer", ["10 months.", "$10,500.", "67.", "10 %) a year"])
+def test_an_answer_that_opens_with_its_figure_is_no_list(answer: str) -> None:
+    assert last(answer, "Keep six months, $2,000 and 4 %.")[0] == "unsupported"
+
+
+@pytest.mark.parametrize("line", ["2. Sell the bonds.", "(3) Sell the bonds.", "- 2. Sell", "12) Sell"])
+def test_the_number_of_a_list_item_claims_nothing(line: str) -> None:
+    assert check(line, "Sell the bonds.") == []
+
+
+def test_a_count_in_words_is_no_length_of_time() -> None:
+    evidence = "A household with two steady incomes should keep three months of expenses."
+    assert last("It keeps two months of expenses.", evidence) == ("unsupported", "unit")
+    assert last("It keeps three months of expenses.", evidence)[0] == "verified"

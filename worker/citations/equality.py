@@ -23,6 +23,8 @@ _UNIT_WORDS = {
     "day": re.compile(r"day|daily", re.I),
 }
 _RATIOS = (*map(Decimal, ("1", "100", "0.01", "12", "3", "4", "0.25", "1000")), 1 / Decimal(12), 1 / Decimal(3))
+# A smaller number in words counts what stands behind it: `two incomes` are not two months.
+_COUNTS_BELOW = 20
 _THOUSANDTH = Decimal("0.001")
 _ROUNDING_ERROR = 20
 """A rounded value is off by a twentieth at most."""
@@ -89,6 +91,8 @@ def units_agree(figure: Figure, other: Figure, text: str) -> bool:
         return True
     if other.unit or unit not in _UNIT_WORDS:
         return not other.unit
+    if other.spelled and other.value < _COUNTS_BELOW:
+        return False
     spoken_of = _UNIT_WORDS[unit].search(text) is not None
     rivals = [_UNIT_WORDS[money] for money in _MONEY - {unit} if money in _UNIT_WORDS]
     return spoken_of or (unit in _MONEY and not any(rival.search(text) for rival in rivals))

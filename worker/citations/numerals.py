@@ -283,10 +283,13 @@ def _spelled(match: re.Match[str]) -> Figure | None:
 
 
 def _is_list_number(text: str, match: re.Match[str]) -> bool:
+    """Whether it only counts the items of a list: `2. Sell`; `$500.` and `12 months.` are whole answers."""
+    if not re.fullmatch(r"\d{1,3}", match[0]):
+        return False
     before = text[max(0, match.start() - 40) : match.start()]
     after = text[match.end() : match.end() + 2]
     at_line_start = not before.rpartition("\n")[2].strip(" \t([#*>-") and ("\n" in before or len(before) < 40)
-    return at_line_start and re.match(r"[.)\]]( |$)", after) is not None
+    return at_line_start and re.match(r"[.)\]] |[)\]]$", after) is not None
 
 
 def _with_bounds(text: str, figure: Figure, start: int, end: int) -> Figure:
