@@ -132,8 +132,8 @@ ARROWS = {
         worker.stored worker.tally
     worker.unfinished: worker.citations
     worker.repair: worker.records
-    worker.attempts: worker.citations worker.connectors worker.drafts worker.errors worker.prompt worker.records \
-        worker.repair worker.stopwatch worker.unfinished
+    worker.attempts: worker.citations worker.connectors worker.conversation worker.drafts worker.errors \
+        worker.prompt worker.records worker.repair worker.stopwatch worker.unfinished
     worker.answer: worker.attempts worker.connectors worker.conversation worker.drafts worker.errors \
         worker.evidence worker.filters worker.prompt worker.records worker.stopwatch
     worker.journal: worker.errors

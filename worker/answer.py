@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from worker.attempts import Asked, Attempts, reason
 from worker.connectors import Connector
-from worker.conversation import Turns, in_context
+from worker.conversation import Turns
 from worker.drafts import Trace
 from worker.errors import Cancelled, DeadlineExceeded
 from worker.evidence import QuestionEmbedder, Searcher, gather
@@ -88,7 +88,7 @@ class AnswerFlow:
         _require_time(deadline)
         if cancelled():
             raise Cancelled("the question was cancelled before the model was asked")
-        asked = Asked(id, in_context(question, history), passages, connector, policy, deadline)
+        asked = Asked(id, question, passages, connector, policy, deadline, history)
         best, attempts = self._attempts.at(asked, watch)
         return Outcome(
             verdict=best.verdict,

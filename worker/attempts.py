@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from worker.citations import enforce_citations
 from worker.connectors import Connector
+from worker.conversation import Turns, asked_before, in_context
 from worker.drafts import Trace
 from worker.errors import ConnectorError, DeadlineExceeded, ModelRefused
 from worker.prompt import Prompt
@@ -33,10 +34,11 @@ class Asked:
     connector: str
     policy: str
     deadline: float
+    history: Turns = ()
 
     def prompt(self, *told: str) -> Prompt:
         """Return the prompt; `told` is what an earlier draft was refused for."""
-        return Prompt(self.question, self.passages, told)
+        return Prompt(in_context(self.question, self.history), self.passages, told)
 
 
 class Attempts:
@@ -122,5 +124,12 @@ def reason(verdict: Verdict) -> str:
 
 def _check(draft: Draft, shown: tuple[Passage, ...], asked: Asked) -> Verdict:
     text = finished(draft.text) if draft.truncated else draft.text
-    verdict = enforce_citations(text, shown, question=asked.question, citations=draft.citations, policy=asked.policy)
+    verdict = enforce_citations(
+        text,
+        shown,
+        question=asked.question,
+        before=asked_before(asked.history),
+        citations=draft.citations,
+        policy=asked.policy,
+    )
     return replace(verdict, truncated=verdict.truncated or draft.truncated)

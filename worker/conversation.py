@@ -27,8 +27,13 @@ def searched(question: str, history: Turns) -> list[str]:
 
 def in_context(question: str, history: Turns) -> str:
     """Return the question as the model is asked it: after the user's last questions."""
-    before = _said_by_user(history)[-_TOLD:]
-    return f"(asked before: {' / '.join(before)}) {question}" if before else question
+    before = asked_before(history)
+    return f"(asked before: {before}) {question}" if before else question
+
+
+def asked_before(history: Turns) -> str:
+    """Return the user's last questions; "" where there are none."""
+    return " / ".join(_said_by_user(history)[-_TOLD:])
 
 
 def _said_by_user(history: Turns) -> list[str]:

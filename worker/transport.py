@@ -19,14 +19,15 @@ import time
 from queue import Empty
 from typing import Any, Final
 
+import kombu.transport
 import kombu.transport.redis
 from celery.worker import state
-from kombu.transport import TRANSPORT_ALIASES
 from kombu.transport.virtual import QoS as LocalQoS
 from kombu.utils.json import dumps, loads
 
 # Known to type checkers in part only.
 _kombu: Any = kombu.transport.redis
+_transports: Any = kombu.transport
 _state: Any = state
 _log = logging.getLogger(__name__)
 
@@ -45,9 +46,10 @@ return 1
 
 
 def install() -> None:
-    """Make this the transport of `redis://` and `rediss://` in this process; before its first connection."""
+    """Make this the transport of `redis://` and `rediss://` in this process, for every connection from now on."""
     for scheme in ("redis", "rediss"):
-        TRANSPORT_ALIASES[scheme] = f"{__name__}:Transport"
+        _transports.TRANSPORT_ALIASES[scheme] = f"{__name__}:Transport"
+        _transports._transport_cache.pop(scheme, None)
 
 
 class QoS(_kombu.QoS):  # type: ignore[misc]

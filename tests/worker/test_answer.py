@@ -371,6 +371,15 @@ def test_a_figure_of_an_earlier_answer_is_no_evidence(flow, scripted):
     assert "ten" not in ask(flow, FOLLOW_UP, history=VESTING).verdict.text
 
 
+def test_a_short_answer_to_a_follow_up_keeps_its_source(flow, scripted):
+    """It need not speak of the question before."""
+    scripted.add("The employer match.\nSources: vesting.md")
+    asked_before = (("user", "Is the dental policy a part of my pay in the second year?"),)
+    outcome = ask(flow, "And what vests over five years?", history=asked_before)
+    assert outcome.verdict.sources_line == "Sources: vesting.md"
+    assert "dental policy" in scripted.prompts[0].question
+
+
 def test_only_documents_that_a_filter_lets_through_are_shown(flow, scripted):
     scripted.add("The collision deductible is $1,000 for each accident.\nSources: auto_policy_2023.pdf")
     outcome = ask(flow, where=Filter(patterns=("auto_*_2023.*",)))

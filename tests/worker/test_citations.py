@@ -352,6 +352,48 @@ def test_an_answer_in_another_language_keeps_its_source_by_its_figures() -> None
     assert names(verdict) == ["home_policy_2024.pdf"]
 
 
+COVERS = Passage(
+    name="covers.md",
+    text="The flood policy covers water damage by a river. Fire damage is covered by the home policy. "
+    "Pemberton sold 12,000 policies.",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "sources"),
+    [
+        ("Which policy covers water damage by a river?", "The flood policy.", ["covers.md"]),
+        ("Which policy covers water damage by a river?", "The home policy.", []),
+        ("How many policies were sold by Pemberton?", "12,000.", ["covers.md"]),
+        ("Who founded the company that invented insurance?", "Pemberton.", []),
+        ("", "The home policy.", ["covers.md"]),
+    ],
+)
+def test_a_short_answer_has_a_source_only_where_one_sentence_speaks_of_it_and_of_the_question(
+    question: str, answer: str, sources: list[str]
+) -> None:
+    """A bare name stands somewhere in the evidence nearly always; that alone says nothing of what was asked."""
+    verdict = check(f"{answer}\n\nSources: covers.md", (COVERS, *SHOWN), policy="strict", question=question)
+    assert verdict.text == answer
+    assert names(verdict) == sources
+    assert ("cited_doc_does_not_support" in verdict.flags) == (not sources)
+
+
+def test_an_answer_need_not_speak_of_what_was_asked_before() -> None:
+    question, before = "And fire damage?", "Which policy pays where a river floods a cellar?"
+    output = "The home policy.\n\nSources: covers.md"
+    together = enforce_citations(output, (COVERS, *SHOWN), question=f"{before} {question}")
+    apart = enforce_citations(output, (COVERS, *SHOWN), question=question, before=before)
+    assert (names(together), names(apart)) == ([], ["covers.md"])
+
+
+def test_an_answer_may_reckon_with_what_was_said_before() -> None:
+    output = "The company adds up to 5% of your wage: 5% x $80,000 = $4,000."
+    asked = {"question": "How much can I pay in?", "before": "I earn $80,000 a year."}
+    states = {check.string: check.state for check in enforce_citations(output, SHOWN, **asked).figures}
+    assert states == {"5%": "verified", "$80,000": "question", "$4,000": "computed"}
+
+
 def test_a_similarity_may_rescue_a_paraphrase_and_never_a_figure() -> None:
     def sure(left: object, right: list[str]) -> list[list[float]]:
         return [[0.95] * len(right)]

@@ -281,12 +281,16 @@ class History:
 
     states: list[dict[str, np.ndarray]]
     done: int = 0
+    searched: threading.Event = field(default_factory=threading.Event)
     finished: threading.Event = field(default_factory=threading.Event)
 
 
 def write(store: Store, history: History, seed: int, steps: int) -> None:
     rng = np.random.default_rng(seed)
     for step in range(steps):
+        if step % 10 == 9:  # a slow search must not span all of the changes
+            history.searched.clear()
+            history.searched.wait(timeout=10)
         state = dict(history.states[-1])
         name = f"{rng.integers(0, 40)}"
         action = rng.random()
@@ -320,6 +324,7 @@ def watch(index: Index, history: History, seed: int, faults: list[str], counts: 
         latest = len(history.states) - 1
         possible = [brute_force(history.states[at], query[0], 7) for at in range(earliest, latest + 1)]
         counts.append(latest - earliest)
+        history.searched.set()
         if places(hits) not in possible:
             faults.append(f"search {len(counts)}: {places(hits)} is none of states {earliest}..{latest}")
 

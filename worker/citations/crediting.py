@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from worker.citations.mentions import Mention
-from worker.citations.statements import LEAST_CARRIED, SUPPORTED, Clause, Grounds, Statement
+from worker.citations.statements import FOUND, LEAST_CARRIED, SUPPORTED, Clause, Grounds, Statement
 from worker.citations.support import RELATIVE_FLOOR, Unit
 from worker.records import CitedSource
 
@@ -73,7 +73,7 @@ def _reason(name: str, scope: Sequence[Statement], grounds: Grounds, *, strict: 
 
 def _is_carried(statement: Statement) -> bool:
     """Whether evidence says the statement; most of one that only repeats the question says little."""
-    own_figure = any(check.state in ("verified", "rounded") for check in statement.figures)
+    own_figure = any(check.state in FOUND for check in statement.figures)
     return statement.state in ("supported", "no_claim") or (statement.state == "partly" and own_figure)
 
 

@@ -70,17 +70,19 @@ def enforce_citations(
     passages: Sequence[Passage],
     *,
     question: str = "",
+    before: str = "",
     citations: Sequence[Citation] = (),
     policy: str = "strict",
     similarity: Similarity | None = None,
 ) -> Verdict:
     """Check a model's output against the passages it was shown, in their order; never raises, on any string.
 
-    `citations` are those that a connector received as structure. Policy `strict` removes a sentence with a figure or
-    a quotation that the evidence does not hold; `flag` keeps and flags it. `similarity` gives the cosines between two
-    lists of texts; it may rescue a paraphrase, and never vouches for a figure.
+    `before` is what was asked before the question: its figures may be reckoned with as the question's may, and no
+    answer need speak of it. `citations` are those that a connector received as structure. Policy `strict` removes a
+    sentence with a figure or a quotation that the evidence does not hold; `flag` keeps and flags it. `similarity`
+    gives the cosines between two lists of texts; it may rescue a paraphrase, and never vouches for a figure.
     """
-    grounds = Grounds(passages, question, similarity)
+    grounds = Grounds(passages, question, similarity, before)
     rounds: list[_Round] = []
     current, listed = text, tuple(_structured(citation, grounds) for citation in citations)
     while len(rounds) < _ROUNDS:

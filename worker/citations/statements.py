@@ -24,6 +24,8 @@ State = Literal["supported", "partly", "unsupported", "refusal", "no_claim"]
 Similarity = Callable[[Sequence[str], Sequence[str]], Sequence[Sequence[float]]]
 
 SUPPORTED, PARTLY = 0.6, 0.35
+# The states of a figure that the evidence holds.
+FOUND = ("verified", "rounded")
 # A passage with less than this share of a statement's words does not carry it, whatever figures it holds.
 LEAST_CARRIED = 0.2
 # A number of an uncarried statement must stand in a passage with this share of its words (of the figures in
@@ -37,10 +39,13 @@ _CONFLICTS = ("negation_conflict", "bound_flip", "term_swapped", "roles_swapped"
 class Grounds:
     """What an answer is held against: the passages shown and the question, each read once."""
 
-    def __init__(self, passages: Sequence[Passage], question: str = "", similarity: Similarity | None = None) -> None:
+    def __init__(
+        self, passages: Sequence[Passage], question: str = "", similarity: Similarity | None = None, before: str = ""
+    ) -> None:
         self.passages = tuple(passages)
-        self.question = question
+        self.question = f"{before} {question}".strip()
         self.asked = content_stems(question)
+        """The words of the question itself: an answer need not speak of what was asked before it."""
         self.shown = Shown([passage.name for passage in passages], [passage.text for passage in passages])
         self.evidence = Evidence(passages)
         self.ledger = Ledger(self.evidence)
@@ -141,22 +146,38 @@ def _statement(text: str, sentence: Offsets, grounds: Grounds, quotes: tuple[Quo
     figures = tuple(check_figures(text, sentence, grounds.ledger, grounds.question))
     best = grounds.evidence.best_units(stems)
     kind = _kind(words, stems, figures, grounds)
-    unit, support = _support(words, stems, grounds) if kind == "claim" else (best[0][0] if best else None, 0.0)
+    unit, support = (
+        _support(words, stems, figures, grounds) if kind == "claim" else (best[0][0] if best else None, 0.0)
+    )
     figures = _settled(figures, kind, support, stems, grounds)
     flips = _flips(words, stems, best, figures, grounds, support) if kind == "claim" else ()
-    found = {check.start for check in figures if check.state in ("verified", "rounded")}
+    found = {check.start for check in figures if check.state in FOUND}
     comparable = () if kind == "foreign" else stems
     clauses = tuple(_clause(text, *clause, found, comparable) for clause in split_clauses(text, start, end))
     return Statement(start, end, words, kind, stems, support, unit, flips, figures, quotes, clauses)
 
 
-def _support(words: str, stems: Sequence[str], grounds: Grounds) -> tuple[Unit | None, float]:
-    """The evidence sentence that carries a statement, and how much of it; a short one says what was asked."""
-    found = grounds.evidence.best_units(stems)[:1]
-    if len(set(stems)) < WHOLE:
-        found += grounds.evidence.best_units((*stems, *grounds.asked))[:1]
-    unit, support = max(found, key=lambda each: each[1], default=(None, 0.0))
+def _support(
+    words: str, stems: Sequence[str], figures: Sequence[FigureCheck], grounds: Grounds
+) -> tuple[Unit | None, float]:
+    """The evidence sentence that carries a statement, and how much of it."""
+    carriers = _carriers(stems, figures, grounds)
+    unit, support = max(carriers, key=lambda each: each[1], default=(None, 0.0))
     return _rescued(words, unit, support, grounds) if support < SUPPORTED else (unit, support)
+
+
+def _carriers(stems: Sequence[str], figures: Sequence[FigureCheck], grounds: Grounds) -> Sequence[tuple[Unit, float]]:
+    """The evidence sentences that may carry a statement; a short one says what was asked.
+
+    A bare name stands somewhere nearly always, so its sentence must carry the question as well. A figure of the
+    statement's own is bound to its sentence already.
+    """
+    said = grounds.evidence.best_units(stems)[:1]
+    if len(set(stems)) >= WHOLE:
+        return said
+    if any(check.state in FOUND for check in figures):
+        return (*said, *grounds.evidence.best_units((*stems, *grounds.asked))[:1])
+    return grounds.evidence.best_for_both(stems, grounds.asked)
 
 
 def _settled(

@@ -119,6 +119,15 @@ class Evidence:
         scored = sorted(((score, -len(u.text), u.passage, u.start, u) for u, score in found), reverse=True)
         return tuple((unit, score) for score, *_, unit in scored[:_EQUALS] if score >= scored[0][0] - _EQUAL)
 
+    def best_for_both(self, words: Sequence[str], others: Sequence[str]) -> tuple[tuple[Unit, float], ...]:
+        """The evidence sentence that holds most of both sets of stems, with the lesser coverage of the two."""
+        if not (words and others):
+            return self.best_units(words or others)[:1]
+        units = self._sharing(words)
+        vocabularies = [unit.vocabulary for unit in units]
+        lesser = map(min, self._coverages(words, vocabularies), self._coverages(others, vocabularies))
+        return tuple(sorted(zip(units, lesser, strict=True), key=lambda each: -each[1])[:1])
+
     def units_of(self, passages: Sequence[int], words: Sequence[str]) -> list[tuple[Unit, float]]:
         """The sentences of some passages that share a stem, or all where there is no stem, with their coverage."""
         sharing = self._sharing(words) if words else self.units
