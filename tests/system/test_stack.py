@@ -55,8 +55,7 @@ def test_every_file_of_the_handbook_is_indexed(handbook):
 def test_a_second_ingest_reads_nothing(stack, handbook):
     ran = rag(stack, "ingest", "examples/handbook", "--collection", COLLECTION)
     assert ran.returncode == 0
-    assert "12 unchanged" in ran.stdout
-    assert "0 chunks" in ran.stdout
+    assert ran.stdout == f"{COLLECTION}: 12 unchanged\n"
 
 
 def test_a_question_gets_a_checked_answer_by_the_readmes_command(stack, handbook):
@@ -215,7 +214,7 @@ print(answer.question_id, sorted(source.name for source in answer.sources))
 
 
 def flower(stack: RunningStack, path: str, *, password: str | None) -> str:
-    address = re.search(r"Flower: (\S+)", stack.printed())
+    address = re.search(r"Flower: +(\S+)", stack.printed())
     assert address
     request = urllib.request.Request(address[1] + path)
     if password is not None:

@@ -195,7 +195,7 @@ def role_url(stack: RunningStack, role: str) -> str:
 
 def look(stack: RunningStack, seen: Seen) -> None:
     printed = stack.printed()
-    flower = re.search(r"Flower: (\S+)", printed)
+    flower = re.search(r"Flower: +(\S+)", printed)
     metrics = re.findall(r"http://\S+/metrics", printed)
     assert flower
     password = (stack.data / "flower-password").read_text()
