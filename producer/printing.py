@@ -20,6 +20,8 @@ from producer.evaluation import Judgement
 _POLL_SECONDS = 0.5
 # A folder may hold thousands of files of one refused kind.
 _NAMES_SHOWN = 5
+# Other programs read a line a document.
+_UNBROKEN = 10_000
 _SIGNS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "fault": ("✗", "red")}
 
 
@@ -97,7 +99,7 @@ def print_documents(found: DocumentList, *, console: Console) -> None:
     for document in found.documents:
         cells = (document.name, str(document.chunks), _kilobytes(document.size), _state(document))
         table.add_row(*map(Text, (*cells, ", ".join(document.tags)) if tagged else cells))
-    console.print(table)
+    console.print(table, width=None if console.is_terminal else _UNBROKEN)
     console.print(_total(found))
     if found.warning:
         console.print(Text(f"warning: {found.warning}", style="yellow"))
