@@ -128,9 +128,9 @@ def print_findings(findings: Sequence[Finding], *, console: Console) -> None:
     """Print what was looked at, a line each, with a sign that needs no colour; below it, what to do."""
     for finding in findings:
         sign, colour = _SIGNS[finding.state]
-        console.print(Text(f"{sign} {finding.subject}: ", style=colour) + Text(finding.found, style="default"))
+        console.print(Text.assemble((f"{sign} {finding.subject}: ", colour), finding.found), soft_wrap=True)
         if finding.remedy:
-            console.print(Text(f"  → {finding.remedy}"))
+            console.print(Text(f"  → {finding.remedy}"), soft_wrap=True)
 
 
 def print_judgements(judgements: Sequence[Judgement], *, console: Console) -> None:
