@@ -20,8 +20,6 @@ from producer.evaluation import Judgement
 _POLL_SECONDS = 0.5
 # A folder may hold thousands of files of one refused kind.
 _NAMES_SHOWN = 5
-# Other programs read a line a document.
-_UNBROKEN = 10_000
 _SIGNS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "fault": ("✗", "red")}
 
 
@@ -99,7 +97,7 @@ def print_documents(found: DocumentList, *, console: Console) -> None:
     for document in found.documents:
         cells = (document.name, str(document.chunks), _kilobytes(document.size), _state(document))
         table.add_row(*map(Text, (*cells, ", ".join(document.tags)) if tagged else cells))
-    console.print(table, width=None if console.is_terminal else _UNBROKEN)
+    console.print(table)
     console.print(_total(found))
     if found.warning:
         console.print(Text(f"warning: {found.warning}", style="yellow"))
@@ -135,7 +133,7 @@ def print_findings(findings: Sequence[Finding], *, console: Console) -> None:
 
 def print_judgements(judgements: Sequence[Judgement], *, console: Console) -> None:
     """Print a table of questions and what is missing from their answers."""
-    table = Table(expand=True)
+    table = Table(expand=console.is_terminal)
     for column, ratio in (("", 0), ("question", 3), ("sources", 2), ("what is missing", 3), ("s", 0)):
         table.add_column(column, ratio=ratio or None, justify="right" if column == "s" else "left")
     for judged in judgements:
