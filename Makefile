@@ -69,6 +69,7 @@ $(MODEL): | $(INSTALLED)
 	@touch $@
 
 env: .env
+	@echo ".env is there, with a password for each process"
 
 # Readable by its owner alone, and never overwritten.
 .env: .env.example

@@ -39,7 +39,8 @@ _FAILED, _USAGE, _NO_ANSWER, _UNEXPECTED, _INTERRUPTED = 1, 2, 3, 4, 130
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="Ask your documents; see what was used.")
 # Lines are for other programs too: the terminal breaks them, nobody else does.
-_out = Console(highlight=False, soft_wrap=True)
+_UNBROKEN = 10_000
+_out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else _UNBROKEN)
 _err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 Collection = Annotated[str, typer.Option("--collection", "-c", help="the documents' collection")]

@@ -40,7 +40,7 @@ def read(cls: type[T], environment: Mapping[str, str] | None = None) -> T:
             if text is not None:
                 values[item.name] = item.metadata["parse"](text)
             elif item.default is MISSING:
-                faults.append(f"{item.metadata['variable']} is not set: {item.metadata['explain']}")
+                faults.append(f"{item.metadata['variable']} is not set ({item.metadata['explain']})")
         except (ValueError, OSError) as error:
             faults.append(f"{item.metadata['variable']}: {error}")
     if faults:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from producer.contract import Answer, Figure
@@ -51,7 +50,7 @@ def doubts(answer: Answer) -> list[str]:
         return [answer.explanation] if answer.explanation else []
     gone = _flags_of(answer, removed=True) - _flags_of(answer, removed=False)
     known = [_FLAGS[flag] for flag in answer.audit.flags if flag in _FLAGS and flag not in gone]
-    return known + list(_supporters(answer)) + [_figure(f) for f in _unsupported(answer) if answer.policy != "strict"]
+    return known + _supporters(answer) + [_figure(f) for f in _unsupported(answer) if answer.policy != "strict"]
 
 
 def _flags_of(answer: Answer, *, removed: bool) -> set[str]:
@@ -60,10 +59,10 @@ def _flags_of(answer: Answer, *, removed: bool) -> set[str]:
     }
 
 
-def _supporters(answer: Answer) -> Iterator[str]:
-    for flag in answer.audit.flags:
-        if flag.startswith(_SUPPORTED_BY):
-            yield f"{flag.removeprefix(_SUPPORTED_BY)} carries it, and the model did not name it"
+def _supporters(answer: Answer) -> list[str]:
+    flags = answer.audit.flags
+    names = [flag.removeprefix(_SUPPORTED_BY) for flag in flags if flag.startswith(_SUPPORTED_BY)]
+    return [f"its words and figures are in {', '.join(names)}, which the model did not name"] if names else []
 
 
 def _unsupported(answer: Answer) -> list[Figure]:

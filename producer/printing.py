@@ -126,14 +126,14 @@ def print_findings(findings: Sequence[Finding], *, console: Console) -> None:
     """Print what was looked at, a line each, with a sign that needs no colour; below it, what to do."""
     for finding in findings:
         sign, colour = _SIGNS[finding.state]
-        console.print(Text(f"{sign} {finding.subject}: ", style=colour) + Text(finding.found, style="default"))
+        console.print(Text.assemble((f"{sign} {finding.subject}: ", colour), finding.found), soft_wrap=True)
         if finding.remedy:
-            console.print(Text(f"  → {finding.remedy}"))
+            console.print(Text(f"  → {finding.remedy}"), soft_wrap=True)
 
 
 def print_judgements(judgements: Sequence[Judgement], *, console: Console) -> None:
     """Print a table of questions and what is missing from their answers."""
-    table = Table(expand=True)
+    table = Table(expand=console.is_terminal)
     for column, ratio in (("", 0), ("question", 3), ("sources", 2), ("what is missing", 3), ("s", 0)):
         table.add_column(column, ratio=ratio or None, justify="right" if column == "s" else "left")
     for judged in judgements:

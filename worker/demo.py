@@ -22,6 +22,7 @@ from worker.errors import FolderUnavailable
 
 # Seconds; a small model on a busy machine may take its time, and the demo should not end for that.
 _PATIENCE = 600.0
+_DRAFT_SHOWN = 400
 
 
 def run_demo(broker_url: str, *, documents: Path, questions: Path, traces: Path, console: Console) -> None:
@@ -40,7 +41,7 @@ def run_demo(broker_url: str, *, documents: Path, questions: Path, traces: Path,
             console.print(Rule(f"Question {number} of {len(asked)}"))
             with console.status("waiting for the answer"):
                 answer = client.ask(question, collection=collection, deadline=_PATIENCE).get(timeout=_PATIENCE)
-            console.print(_shown(question, read_drafts(traces).get(answer.question_id, ""), answer))
+            console.print(_shown(question, read_drafts(traces).get(answer.question_id, []), answer))
             answers.append(answer)
     console.print(Rule("All questions"))
     console.print(_summary(asked, answers))
@@ -60,13 +61,19 @@ def _questions(file: Path) -> list[str]:
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
-def _shown(question: str, draft: str, answer: Answer) -> Group:
+def _shown(question: str, drafts: list[str], answer: Answer) -> Group:
     parts: list[RenderableType] = [Text(question, style="bold"), _evidence(answer)]
-    if draft:
-        parts.append(Panel(Text(draft), title="what the model wrote", title_align="left", border_style="dim"))
+    for draft, title in zip(drafts, ("what the model wrote", "what it wrote when asked once more"), strict=False):
+        parts.append(Panel(Text(_cut(draft)), title=title, title_align="left", border_style="dim"))
     parts += [Text(f"thrown out: {words}", style="red") for words in thrown_out(answer)]
     parts.append(_final(answer))
     return Group(*parts)
+
+
+def _cut(draft: str) -> str:
+    """A small model may say one thing over and over until its limit."""
+    more = len(draft) - _DRAFT_SHOWN
+    return draft if more <= 0 else f"{draft[:_DRAFT_SHOWN]}... and {more} characters more"
 
 
 def _evidence(answer: Answer) -> Text:

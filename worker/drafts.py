@@ -13,7 +13,6 @@ from worker.prompt import Prompt
 from worker.records import Draft
 
 _FILE = "drafts.jsonl"
-_RULE = "\n--- asked once more ---\n"
 
 
 def written(draft: Draft) -> str:
@@ -37,11 +36,11 @@ class Trace:
             stream.write(line + "\n")
 
 
-def read_drafts(folder: Path) -> dict[str, str]:
-    """Return what the models wrote, by question id; the drafts of one question in order, with a rule between."""
+def read_drafts(folder: Path) -> dict[str, list[str]]:
+    """Return what the models wrote, by question id; the drafts of one question in order."""
     path = folder / _FILE
     drafts: dict[str, list[str]] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         record = json.loads(line)
         drafts.setdefault(record["id"], []).append(record["draft"])
-    return {question: _RULE.join(texts) for question, texts in drafts.items()}
+    return drafts

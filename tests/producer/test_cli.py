@@ -182,7 +182,8 @@ def test_tags_for_a_folder_are_refused(rag, tmp_path):
 
 
 def test_documents_are_listed_and_deleted_by_name(rag, worker):
-    state = DocumentState(name="rates.pdf", state="indexed", chunks=12, size=34_000, tags=("rates",))
+    name = f"{'long ' * 30}rates.pdf"
+    state = DocumentState(name=name, state="indexed", chunks=12, size=34_000, tags=("rates",))
     listed = DocumentList(
         collection="handbook", folder="/srv/handbook", warning="it is gone", ingested_at=1.8e9, documents=(state,)
     )
@@ -191,7 +192,7 @@ def test_documents_are_listed_and_deleted_by_name(rag, worker):
     assert all(
         word in ran.stdout
         for word in (
-            "rates.pdf",
+            name,
             "1 of 1 documents are indexed",
             "12",
             "34",

@@ -28,7 +28,7 @@ def test_a_source_that_was_not_shown_is_told_with_its_reason():
 def test_a_document_that_the_model_should_have_named_is_told():
     assert doubts(answer("all_dropped", "supported_by:auto.pdf")) == [
         "no source: none that the model named carries this",
-        "auto.pdf carries it, and the model did not name it",
+        "its words and figures are in auto.pdf, which the model did not name",
     ]
 
 

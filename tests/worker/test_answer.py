@@ -325,7 +325,7 @@ def test_a_trace_holds_the_draft_and_is_the_owners_alone(embedder, index, script
     )
     scripted.add("as the model wrote it")
     ask(traced, id="q1")
-    assert read_drafts(tmp_path) == {"q1": "as the model wrote it"}
+    assert read_drafts(tmp_path) == {"q1": ["as the model wrote it"]}
     file = next(tmp_path.iterdir())
     assert file.stat().st_mode & 0o077 == 0
     assert json.loads(file.read_text())["messages"]

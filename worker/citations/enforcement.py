@@ -39,7 +39,7 @@ REASONS: dict[str, str] = {
     "image": "an image, which is never rendered",
     "cut_off": "the output ends inside the name or marker",
     "abandoned": "it stands behind the end of the answer",
-    "refusal": "the answer is or became a refusal, and a refusal has no sources",
+    "refusal": "no answer is left for it to support",
     "empty": "there is no answer for it to support",
     "not_supported": "the document does not carry the statement",
     "figure_unsupported": "a figure of the statement is not in the evidence",

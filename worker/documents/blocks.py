@@ -76,7 +76,8 @@ def _cleaned(blocks: Iterable[Block], losses: list[str]) -> Iterator[Block]:
         if any(map(str.isalnum, text)):
             yield replace(block, text=text, heading=tuple(filter(None, map(_line, block.heading))))
     if lost:
-        losses.append(f"text was left out in {lost} places: the file does not tell what its characters mean")
+        where = "1 place" if lost == 1 else f"{lost} places"
+        losses.append(f"text was left out in {where}: the file does not tell what its characters mean")
 
 
 def _told(losses: list[str]) -> tuple[str, ...]:
