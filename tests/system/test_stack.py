@@ -55,11 +55,11 @@ def test_every_file_of_the_handbook_is_indexed(handbook):
 def test_a_second_ingest_reads_nothing(stack, handbook):
     ran = rag(stack, "ingest", "examples/handbook", "--collection", COLLECTION)
     assert ran.returncode == 0
-    assert ran.stdout == f"{COLLECTION}: 12 unchanged\n"
+    assert ran.stdout.strip() == f"{COLLECTION}: 12 unchanged"
 
 
 def test_a_question_gets_a_checked_answer_by_the_readmes_command(stack, handbook):
-    words = shlex.split('rag ask "What is the collision deductible in the 2024 auto policy?" --collection handbook')
+    words = shlex.split('rag ask "What is the full retirement age?" --collection handbook')
     ran = rag(stack, *words[1:], "--json")
     assert ran.returncode in (0, 3), ran.stderr
     answer = json.loads(ran.stdout)
@@ -344,7 +344,14 @@ def test_the_demo_shows_every_stage(tmp_path: Path):
         timeout=300,
     )
     assert ran.returncode == 0, ran.stderr
-    for words in ("12 added", "what the model wrote", "what the app gets", "the model was not asked", "stopped"):
+    for words in (
+        "12 added",
+        "what the model wrote",
+        "what the app gets",
+        "the model was not asked",
+        "2 questions: ",
+        "stopped",
+    ):
         assert words in ran.stdout
 
 
