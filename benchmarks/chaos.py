@@ -75,6 +75,11 @@ class Chaos:
         if small_disk:
             self._all["disk_full"] = self._disk_full
 
+    @property
+    def oddities(self) -> list[str]:
+        """What is known of each wrong answer."""
+        return self._traffic.oddities
+
     def run(self, seconds: float) -> None:
         """Ask and ingest for so long, a fault every `between` seconds; return when every question has its end."""
         end = time.monotonic() + seconds
@@ -237,6 +242,7 @@ def main() -> None:
     show("what became of it", ["figure", "value"], list(figures.items()))
     show("faults", ["fault", "times"], list(chaos.faults.items()))
     show("told to the app", ["error", "times"], list(chaos._traffic.errors.items()))
+    show("wrong answers", ["what"], [[oddity] for oddity in chaos.oddities])
     write(figures, arguments.json)
 
 

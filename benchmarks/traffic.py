@@ -38,11 +38,12 @@ class Traffic:
     def __init__(self, url: str, folder: Path, *, deadline: float) -> None:
         self.counts: Counter[str] = Counter()
         self.errors: Counter[str] = Counter()
+        self.oddities: list[str] = []
         self.seconds: list[float] = []
         self.waited: list[float] = []
         self._deadline = deadline
         self._folder = folder
-        self._version = 0
+        self._version = 100  # never the number of a plan, which the question is found by
         self._texts: dict[str, str] = {}
         self._unanswered: list[str] = []
         self._lock = threading.Lock()
@@ -51,7 +52,7 @@ class Traffic:
     def write_documents(self) -> None:
         """Give every plan's document the next version."""
         self._version += 1
-        filling = "\n\n".join(f"Paragraph {n} has other things to say, and says them at length." for n in range(4))
+        filling = "\n\n".join(f"Paragraph {n} has other things to say, and says them at length." for n in "abcd")
         for plan in range(PLANS):
             told = f"plan {plan} pays is in version {self._version}."
             text = f"What {told}\n\n{filling}\n\nAll that {told}\n"
@@ -79,7 +80,7 @@ class Traffic:
             )
             self._unanswered.append(ticket.id)
             answer = _patiently(lambda: ticket.get(self._deadline + GRACE_SECONDS), seconds=self._deadline)
-            self._note_answer(plan, answer, time.monotonic() - start)
+            self._note_answer(plan, ticket.id, answer, time.monotonic() - start)
 
     def changed(self, client: redis.Redis) -> int:
         """Return how many answers are no longer what they were when they were read."""
@@ -103,13 +104,17 @@ class Traffic:
         with self._lock:
             self.counts[name] += 1
 
-    def _note_answer(self, plan: int, answer: Answer, seconds: float) -> None:
+    def _note_answer(self, plan: int, id: str, answer: Answer, seconds: float) -> None:
         versions = set(re.findall(r"version (\d+)", answer.text))
         self._count("answered")
         if len(versions) > 1:
             self._count("torn")
-        if not versions or f"plan {plan} pays" not in answer.text:
+        if not versions or f"plan {plan} pays" not in answer.text or answer.question_id != id:
             self._count("wrong")
+            shown = ", ".join(passage.name for passage in answer.audit.shown)
+            self.oddities.append(
+                f"plan {plan}, {id}: {answer.question_id}, {answer.text!r}, {answer.reason}, shown {shown}"
+            )
         with self._lock:
             self.seconds.append(seconds)
             self.waited.append(answer.timings["queue"])

@@ -17,7 +17,7 @@ def test_under_faults_nothing_is_lost_done_twice_torn_or_stuck():
     assert run.faults.total() >= 4
     assert figures["answered"] > 20
     for name in ("lost", "torn_answers", "wrong", "answered_twice", "stuck"):
-        assert figures[name] == 0, (name, figures)
+        assert figures[name] == 0, (name, figures, run.oddities)
 
 
 def test_A11_a_backlog_expires_instead_of_holding_up_what_is_still_wanted(tmp_path: Path):
