@@ -333,3 +333,9 @@ def test_an_invented_address_among_the_sentences_is_gone_and_the_sentences_stay(
 def test_to_name_a_document_is_no_answer(output: str, policy: str) -> None:
     verdict = check(output, policy=policy)
     assert (verdict.text, verdict.abstained, names(verdict)) == (REFUSAL, True, [])
+
+
+def test_a_sources_line_that_closes_a_paragraph_is_none_of_the_answer() -> None:
+    verdict = check(f"{FACT}.\nSources: Insurer, Citybank, and N.A.\n\nIt is due each year.")
+    assert verdict.text == f"{FACT}.\n\nIt is due each year."
+    assert names(verdict) == []

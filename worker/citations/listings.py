@@ -102,7 +102,8 @@ def _labelled(text: str, match: re.Match[str], shown: Shown) -> Listing | None:
         content = content[: boundary.start() + 1]
     end = start + len(content)
     lines_end = _block_end(text, match.end(), shown) if end == match.end() else end
-    last = not text[lines_end:].strip() and bool(text[: match.start()].strip()) and match.re is not _INLINE
+    closes = not text[lines_end:].strip() or text.startswith("\n\n", lines_end)
+    last = closes and bool(text[: match.start()].strip()) and match.re is not _INLINE
     if content.strip() and not _reads_as_sources(content, shown, last=last):
         return None
     if not content.strip() and lines_end == match.end() and text[lines_end:].strip():
@@ -126,7 +127,7 @@ def _block_end(text: str, position: int, shown: Shown) -> int:
 
 
 def _reads_as_sources(content: str, shown: Shown, *, last: bool) -> bool:
-    """Whether text behind a label names sources; where nothing follows it, any short items do."""
+    """Whether text behind a label names sources; where it closes the answer or a paragraph, any short items do."""
     pointers = read_list(content, shown)
     if any(_names(pointer) for pointer in pointers) or not any(pointer.plain for pointer in pointers):
         return True
