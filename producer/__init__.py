@@ -22,6 +22,7 @@ from producer.contract import (
 from producer.errors import (
     AnswerTimeout,
     BrokerUnavailable,
+    ClientClosed,
     ConfigurationError,
     ContractError,
     InvalidRequest,
@@ -41,6 +42,7 @@ __all__ = [
     "AsyncTicket",
     "Audit",
     "BrokerUnavailable",
+    "ClientClosed",
     "ConfigurationError",
     "ContractError",
     "DocumentList",

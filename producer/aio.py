@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar, overload
@@ -39,6 +41,7 @@ from producer.errors import (
     TaskFailed,
     UnknownTask,
 )
+from producer.grants import Grant
 from producer.link import Link
 from producer.names import (
     ANSWER_QUEUE,
@@ -131,12 +134,16 @@ class AsyncRagClient:
     ...     ticket = await client.ask("What is the deductible?", collection="handbook")
     ...     print((await ticket).text)
 
-    Without an URL it reads `RAG_BROKER_URL`. Every call fails within about `timeout` seconds with
-    BrokerUnavailable while Redis is away. Raises ConfigurationError where the URL is missing or is none.
+    Without an URL it reads `RAG_BROKER_URL`, and without a grant `RAG_GRANT`, which workers want that take signed
+    requests only: what the grant does not allow fails there, as TaskFailed with the error `AccessDenied`. Every call
+    fails within about `timeout` seconds with BrokerUnavailable while Redis is away. Raises ConfigurationError where
+    the URL is missing, or URL or grant is none.
     """
 
-    def __init__(self, broker_url: str | None = None, *, timeout: float = 2.0) -> None:
-        self._link = Link(configuration(broker_url, timeout))
+    def __init__(self, broker_url: str | None = None, *, timeout: float = 2.0, grant: str | None = None) -> None:
+        config = configuration(broker_url, timeout, grant)
+        self._link = Link(config)
+        self._grant = config.grant
 
     async def ask(
         self,
@@ -296,15 +303,29 @@ class AsyncRagClient:
     async def _post(self, task: str, kind: str, queue: str, message: Any, *, expires: bool = True) -> None:
         """Send a request. A worker drops what expired unread, which nobody could be told of by a reply."""
         until = message.deadline if expires else None
-        text = envelope(task, {"message": message.to_dict()}, id=message.id, queue=queue, expires=until)
+        content = message.to_dict()
+        signed = {"signed": self._grant.sign(task, content)} if self._grant else {}
+        text = envelope(task, {"message": content, **signed}, id=message.id, queue=queue, expires=until)
         await self._link.send(text, id=message.id, kind=kind, queue=queue, deadline=message.deadline)
 
 
-def configuration(broker_url: str | None, timeout: float) -> ProducerConfig:
-    """Return the settings of a client; raises ConfigurationError."""
-    if broker_url is None:
-        return read(ProducerConfig)
+def configuration(broker_url: str | None, timeout: float, grant: str | None) -> ProducerConfig:
+    """Return a client's settings, from the environment where they are not given; raises ConfigurationError."""
+    environment = {
+        **os.environ,
+        **_given("broker_url", "RAG_BROKER_URL", redis_url, broker_url),
+        **_given("grant", "RAG_GRANT", Grant.of, grant),
+    }
+    config = read(ProducerConfig, environment)
+    return config if broker_url is None else replace(config, broker_timeout=timeout)
+
+
+def _given(argument: str, variable: str, parse: Callable[[str], object], text: str | None) -> dict[str, str]:
+    """An argument in the place of its variable, refused under its own name."""
+    if text is None:
+        return {}
     try:
-        return ProducerConfig(broker_url=redis_url(broker_url), broker_timeout=timeout)
+        parse(text)
     except ValueError as error:
-        raise ConfigurationError(f"broker_url {error}") from error
+        raise ConfigurationError(f"{argument} {error}") from error
+    return {variable: text}

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, overload
 
 from producer.aio import IN_FLIGHT, AsyncRagClient, AsyncTicket, History, configuration
 from producer.background import BackgroundLoop
 from producer.contract import Answer, DocumentList, Filters, IngestReport, Message, Progress, State, TaskStatus
-from producer.errors import ConfigurationError
+from producer.errors import ClientClosed
 from producer.names import DEFAULT_DEADLINE_SECONDS
 
 R = TypeVar("R", bound=Message)
 T = TypeVar("T")
+
+_CLOSED = "the client is closed; make another one, whose tickets find by their ids what this one sent"
 
 
 class Ticket(Generic[R]):
@@ -80,13 +83,14 @@ class RagClient:
     >>> with RagClient("redis://:secret@spark:6379/0") as client:
     ...     print(client.ask("What is the deductible?", collection="handbook").get().text)
 
-    Without an URL it reads `RAG_BROKER_URL`. Every call fails within about `timeout` seconds with
-    BrokerUnavailable while Redis is away. Raises ConfigurationError where the URL is missing or is none.
+    Without an URL it reads `RAG_BROKER_URL`, and without a grant `RAG_GRANT`, which workers want that take signed
+    requests only: what the grant does not allow fails there, as TaskFailed with the error `AccessDenied`. Every call
+    fails within about `timeout` seconds with BrokerUnavailable while Redis is away. Raises ConfigurationError where
+    the URL is missing, or URL or grant is none.
     """
 
-    def __init__(self, broker_url: str | None = None, *, timeout: float = 2.0) -> None:
-        config = configuration(broker_url, timeout)
-        self._url, self._timeout = config.broker_url, config.broker_timeout
+    def __init__(self, broker_url: str | None = None, *, timeout: float = 2.0, grant: str | None = None) -> None:
+        self._config = configuration(broker_url, timeout, grant)
         # Neither threads nor connections outlive a fork, so each process makes its own when it first needs them.
         self._processes: dict[int, tuple[BackgroundLoop, AsyncRagClient]] = {}
         self._closed = False
@@ -222,15 +226,24 @@ class RagClient:
 
     def _run(self, call: Callable[[AsyncRagClient], Coroutine[Any, Any, T]]) -> T:
         loop, client = self._process()
-        return loop.run(call(client))
+        try:
+            return loop.run(call(client))
+        except CancelledError:
+            # By `close` in another thread: nothing else cancels what runs on this loop.
+            raise ClientClosed(_CLOSED) from None
+
+    def _make(self) -> AsyncRagClient:
+        config = self._config
+        grant = str(config.grant) if config.grant else None
+        return AsyncRagClient(config.broker_url, timeout=config.broker_timeout, grant=grant)
 
     def _process(self) -> tuple[BackgroundLoop, AsyncRagClient]:
         """Return this process's loop and client. No lock: one that was held during a fork stays locked for ever."""
         if self._closed:
-            raise ConfigurationError("the client is closed; make another one")
+            raise ClientClosed(_CLOSED)
         pid = os.getpid()
         if pid not in self._processes:
-            mine = (BackgroundLoop(), AsyncRagClient(self._url, timeout=self._timeout))
+            mine = (BackgroundLoop(), self._make())
             if self._processes.setdefault(pid, mine) is not mine:
                 _close(*mine)
         return self._processes[pid]

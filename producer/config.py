@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from producer.errors import ConfigurationError
+from producer.grants import Grant
 
 T = TypeVar("T")
 
@@ -108,4 +109,11 @@ class ProducerConfig:
         explain="seconds after which a call to Redis fails with BrokerUnavailable",
         default=2.0,
         parse=positive,
+    )
+    grant: Grant | None = setting(
+        "RAG_GRANT",
+        explain="what `python -m worker grant` printed for this app, where the workers take signed requests only",
+        default=None,
+        parse=Grant.of,
+        secret=True,
     )

@@ -2,6 +2,7 @@
 
 RagError
 ├── ConfigurationError        a setting is missing or wrong
+├── ClientClosed              the client was closed; what was sent goes on
 ├── InvalidRequest            the request itself is wrong; nothing was sent
 ├── ContractError             a message could not be read
 ├── BrokerUnavailable         Redis is away; nothing was sent            (retryable)
@@ -27,6 +28,10 @@ class RagError(Exception):
 
 class ConfigurationError(RagError):
     """Raised when settings are missing or wrong; the message names each one and its remedy."""
+
+
+class ClientClosed(RagError):
+    """Raised when a client is used after it was closed, or closed while in use; what was sent goes on."""
 
 
 class InvalidRequest(RagError):

@@ -70,14 +70,16 @@ ARROWS = {
     producer.asking: producer.errors producer.message producer.names producer.rendering producer.scope
     producer.ingestion: producer.errors producer.message producer.names
     producer.contract: producer.asking producer.ingestion producer.message producer.scope
-    producer.config: producer.errors
+    producer.grants:
+    producer.config: producer.errors producer.grants
     producer.envelope:
     producer.scripts:
     producer.states: producer.contract producer.names
     producer.subscription:
     producer.link: producer.config producer.contract producer.errors producer.names producer.scripts \
         producer.states producer.subscription
-    producer.aio: producer.config producer.contract producer.envelope producer.errors producer.link producer.names
+    producer.aio: producer.config producer.contract producer.envelope producer.errors producer.grants \
+        producer.link producer.names
     producer.background:
     producer.client: producer.aio producer.background producer.contract producer.errors producer.names
     producer.checkup: producer.names
@@ -141,12 +143,13 @@ ARROWS = {
     worker.delivery: worker.errors worker.journal
     worker.nights:
     worker.stopping:
-    worker.runtime: worker.answer worker.claims worker.config worker.connectors worker.drafts worker.embedding \
-        worker.database worker.errors worker.faults worker.index worker.ingest worker.journal worker.noticeboard \
-        worker.single worker.store worker.stored worker.verification
+    worker.access: producer.grants producer.names worker.errors
+    worker.runtime: worker.access worker.answer worker.claims worker.config worker.connectors worker.drafts \
+        worker.embedding worker.database worker.errors worker.faults worker.index worker.ingest worker.journal \
+        worker.noticeboard worker.single worker.store worker.stored worker.verification
     worker.translation: producer.contract worker.citations worker.filters worker.records worker.stored
-    worker.tasks: producer.contract producer.errors producer.names worker.capacity worker.delivery worker.errors \
-        worker.lease worker.nights worker.records worker.runtime worker.stopping worker.translation
+    worker.tasks: producer.contract producer.errors producer.grants producer.names worker.capacity worker.delivery \
+        worker.errors worker.lease worker.nights worker.records worker.runtime worker.stopping worker.translation
     worker.vitals: producer.names worker.errors worker.store
     worker.metrics: producer.contract producer.names worker.vitals
     worker.logformat:
@@ -169,8 +172,8 @@ ARROWS = {
     worker.compose: worker.errors
     worker.embedded: worker.compose worker.config worker.errors worker.liveness worker.supervisor
     worker.demo: producer.client producer.contract producer.doubts producer.printing worker.drafts worker.errors
-    worker.admin: producer.checkup producer.config producer.errors producer.printing worker.checkup worker.config \
-        worker.demo worker.embedded worker.errors worker.inspection worker.model_server worker.runtime \
+    worker.admin: producer.checkup producer.config producer.errors producer.printing worker.access worker.checkup \
+        worker.config worker.demo worker.embedded worker.errors worker.inspection worker.model_server worker.runtime \
         worker.supervisor
     worker.__main__: worker.admin
     """.replace("\\\n", " ")

@@ -21,6 +21,7 @@ from producer.checkup import is_well
 from producer.config import read, settings_table
 from producer.errors import RagError
 from producer.printing import print_findings
+from worker.access import Right
 from worker.checkup import examine
 from worker.config import ModelServerConfig, WorkerConfig
 from worker.demo import run_demo
@@ -121,6 +122,21 @@ def check(
         print_findings(findings, console=_console)
     if not is_well(findings):
         raise typer.Exit(1)
+
+
+@app.command()
+def grant(
+    name: Annotated[str, typer.Argument(help="the app's; it is told when its grant does not hold")],
+    collections: Annotated[list[str], typer.Argument(help="may end in *, as clients-*")],
+    may: Annotated[
+        list[Right], typer.Option(help="ask; write: upload and delete documents; folders: ingest any of the worker's")
+    ] = [Right.ASK],  # noqa: B006 - typer copies it
+    days: Annotated[int | None, typer.Option(min=1, help="how long it holds; default: until the secret goes")] = None,
+) -> None:
+    """Print a grant, for RAG_GRANT of an app; workers that have RAG_ACCESS_SECRET serve no app without one."""
+    until = None if days is None else time.time() + days * 86_400
+    issued = current().access.issue(name, collections, may=[right.value for right in may], until=until)
+    print(issued)  # noqa: T201 - to be copied whole, so not for rich
 
 
 @app.command()

@@ -14,6 +14,7 @@ from producer.contract import require_collection
 from producer.errors import InvalidRequest
 
 LOCAL_URL_VARIABLE = "RAG_LOCAL_URL"
+_SHORTEST_SECRET = 32
 
 
 def _count(text: str) -> int:
@@ -71,6 +72,13 @@ def _folders(text: str) -> tuple[tuple[str, Path], ...]:
         except InvalidRequest as error:
             raise ValueError(str(error)) from error
     return tuple(folders)
+
+
+def _secrets(text: str) -> tuple[str, ...]:
+    secrets = tuple(text.split())
+    if any(len(secret) < _SHORTEST_SECRET for secret in secrets):
+        raise ValueError(f"a secret has under {_SHORTEST_SECRET} characters; make one with: openssl rand -hex 32")
+    return secrets
 
 
 def _from_zero(text: str) -> int:
@@ -218,6 +226,14 @@ class WorkerConfig(ProducerConfig):
         explain="share of Redis' memory above which nothing is ingested, so that questions still find room",
         default=0.8,
         parse=_share,
+    )
+    access_secrets: tuple[str, ...] = setting(
+        "RAG_ACCESS_SECRET",
+        explain="signs what `python -m worker grant` prints; from then on only apps with a grant are served; "
+        "two with a space between, new and old, while one replaces the other",
+        default=(),
+        parse=_secrets,
+        secret=True,
     )
     trace_dir: Path | None = setting(
         "RAG_TRACE_DIR",

@@ -31,6 +31,7 @@ Messages name files, settings and remedies, never a question, an answer or a doc
     │   └── ModelAnswerInvalid       the server answered something unreadable
     ├── DeliveryError
     │   ├── MessageRefused           the message is no task that this worker can read
+    │   ├── AccessDenied             its sender has no grant for this; nothing was done
     │   └── TaskAbandoned            the task killed its worker too often
     ├── DeadlineExceeded             the question's deadline passed while it was worked on
     ├── Cancelled                    somebody cancelled the task while it was worked on
@@ -174,6 +175,10 @@ class DeliveryError(WorkerError):
 
 class MessageRefused(DeliveryError):
     """Raised when a message is no task that this worker can read: pickled, damaged, unknown."""
+
+
+class AccessDenied(DeliveryError):
+    """Raised when a request is not signed, or its grant does not allow it; the message says what the app needs."""
 
 
 class TaskAbandoned(DeliveryError):

@@ -15,6 +15,7 @@ from worker.config import WorkerConfig, load
 from worker.errors import StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
+    from worker.access import Access
     from worker.answer import AnswerFlow
     from worker.claims import Claims
     from worker.connectors import Connector, Health
@@ -61,6 +62,13 @@ class Runtime:
             query_prompt=self.config.embed_query_prompt,
             passage_prompt=self.config.embed_passage_prompt,
         )
+
+    @cached_property
+    def access(self) -> Access:
+        """Whose requests are worked on."""
+        from worker.access import Access
+
+        return Access(self.config.access_secrets)
 
     @cached_property
     def board(self) -> Noticeboard:

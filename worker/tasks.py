@@ -22,12 +22,14 @@ from producer.contract import (
     DocumentsRequest,
     IngestReport,
     IngestRequest,
+    Message,
     Progress,
     Question,
     Reply,
     UploadRequest,
 )
 from producer.errors import RagError
+from producer.grants import Signed
 from producer.names import (
     ANSWER_TASK,
     CANCEL_PREFIX,
@@ -44,7 +46,7 @@ from producer.names import (
 from worker import runtime, stopping
 from worker.capacity import require_room
 from worker.delivery import SingleFlight, run_capped
-from worker.errors import Cancelled, DeadlineExceeded, IngestStopped, WorkerError
+from worker.errors import AccessDenied, Cancelled, DeadlineExceeded, IngestStopped, WorkerError
 from worker.lease import LEASE_SECONDS
 from worker.nights import due_night
 from worker.records import IngestOutcome, IngestProgress
@@ -58,6 +60,7 @@ _ENDS = {DEADLINE_ERROR: "expired", CANCELLED_ERROR: "cancelled"}
 
 
 _flights = SingleFlight()
+M = TypeVar("M", bound=Message)
 R = TypeVar("R", UploadRequest, DeleteRequest)
 
 
@@ -71,11 +74,11 @@ def _task(name: str) -> Callable[[Callable[..., Any]], Any]:
 
 
 @_task(ANSWER_TASK)
-def answer(self: Any, message: Mapping[str, Any]) -> Any:
+def answer(self: Any, message: Mapping[str, Any], signed: Signed | None = None) -> Any:
     """Answer one question; whoever it names for a reply is told before the task ends, so that none is lost."""
     try:
         with _told_as_failure():
-            question = Question.from_dict(message)
+            question = _allowed(self, Question, message, signed)
             ended = _once(self, lambda: _answered(question), deadline=question.deadline)
     except TaskFailure as failure:
         error, reason, retryable = failure.args
@@ -93,10 +96,10 @@ def _reply(message: Mapping[str, Any], state: str, **end: Any) -> None:
 
 
 @_task(INGEST_TASK)
-def ingest(self: Any, message: Mapping[str, Any]) -> Any:
+def ingest(self: Any, message: Mapping[str, Any], signed: Signed | None = None) -> Any:
     """Make a folder the content of a collection."""
     with _told_as_failure():
-        request = IngestRequest.from_dict(message)
+        request = _allowed(self, IngestRequest, message, signed)
         return _once(self, lambda: _ingested(self, request), deadline=request.deadline)
 
 
@@ -104,8 +107,23 @@ def ingest(self: Any, message: Mapping[str, Any]) -> Any:
 def nightly(self: Any, collection: str, folder: str) -> Any:
     """Ingest one configured folder, once a night; sent by beat every hour, so that a night is not missed."""
     with _told_as_failure():
+        _require_configured(collection, folder)
         request = IngestRequest(folder=folder, collection=collection)
         return _once(self, lambda: _ingested_tonight(self, request), deadline=request.deadline)
+
+
+def _allowed(task: Any, kind: type[M], message: Mapping[str, Any], signed: Signed | None) -> M:
+    """Read a request that its sender may have done; raises ContractError, InvalidRequest, AccessDenied."""
+    request = kind.from_dict(message)
+    runtime.current().access.require(task.name, task.request.id, message, signed)
+    return request
+
+
+def _require_configured(collection: str, folder: str) -> None:
+    """Raise AccessDenied where requests are signed and this one, which beat cannot sign, is none of beat's."""
+    current = runtime.current()
+    if current.access and (collection, Path(folder)) not in current.config.folders:
+        raise AccessDenied("this folder is none of the RAG_FOLDERS of the ingest worker")
 
 
 def _once(task: Any, work: Callable[[], dict[str, Any]], *, deadline: float) -> Any:
@@ -198,10 +216,10 @@ def _require_room() -> None:
 
 
 @_task(UPLOAD_TASK)
-def upload(self: Any, message: Mapping[str, Any]) -> Any:
+def upload(self: Any, message: Mapping[str, Any], signed: Signed | None = None) -> Any:
     """Store one document whose bytes wait in Redis."""
     with _told_as_failure():
-        request = UploadRequest.from_dict(message)
+        request = _allowed(self, UploadRequest, message, signed)
         return _once(self, lambda: _reported(request, _uploaded), deadline=request.deadline)
 
 
@@ -222,10 +240,10 @@ def _uploaded(request: UploadRequest) -> IngestOutcome:
 
 
 @_task(DELETE_TASK)
-def delete(self: Any, message: Mapping[str, Any]) -> Any:
+def delete(self: Any, message: Mapping[str, Any], signed: Signed | None = None) -> Any:
     """Take one document out of every answer."""
     with _told_as_failure():
-        request = DeleteRequest.from_dict(message)
+        request = _allowed(self, DeleteRequest, message, signed)
         return _once(self, lambda: _reported(request, _deleted), deadline=request.deadline)
 
 
@@ -238,10 +256,11 @@ def _reported(request: R, work: Callable[[R], IngestOutcome]) -> dict[str, Any]:
 
 
 @_task(DOCUMENTS_TASK)
-def documents(self: Any, message: Mapping[str, Any]) -> dict[str, Any]:
+def documents(self: Any, message: Mapping[str, Any], signed: Signed | None = None) -> dict[str, Any]:
     """List what is stored in a collection."""
     with _told_as_failure():
-        collection, store = DocumentsRequest.from_dict(message).collection, runtime.current().store
+        request, store = _allowed(self, DocumentsRequest, message, signed), runtime.current().store
+        collection = request.collection
         store.generation(collection)  # an unknown one is an error, not an empty list
         facts, stored = store.facts(collection), store.documents(collection)
         return DocumentList(

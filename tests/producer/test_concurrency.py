@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from producer import Answer, AsyncRagClient, BrokerUnavailable, RagClient
+from producer import Answer, AsyncRagClient, BrokerUnavailable, ClientClosed, RagClient
 from producer.names import ANSWER_QUEUE
 from tests.producer.messages import arguments_of
 
@@ -56,6 +56,31 @@ def test_more_threads_than_connections_wait_for_their_answers(redis_url, server,
         for thread in threads:
             thread.join()
     assert got == ["Yes."] * 40
+
+
+def test_a_thread_that_waits_while_another_closes_the_client_is_told_so_and_the_question_goes_on(
+    redis_url, server, backend
+):
+    client, raised = RagClient(redis_url), []
+    ticket = client.ask("What?", collection="c")
+
+    def wait() -> None:
+        with pytest.raises(ClientClosed, match="another one") as told:
+            ticket.get(timeout=60)
+        raised.append(told)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    while not server.pubsub_channels():
+        time.sleep(0.01)
+    client.close()
+    thread.join(10)
+    assert len(raised) == 1
+    with pytest.raises(ClientClosed):
+        client.ask("What?", collection="c")
+    backend.tell(ticket.id, "SUCCESS", Answer(question_id=ticket.id, text="Yes.").to_dict())
+    with RagClient(redis_url) as another:
+        assert another.ticket(ticket.id).get().text == "Yes."
 
 
 def test_a_client_that_was_used_before_a_fork_works_on_both_sides(redis_url, server):
