@@ -24,6 +24,7 @@ import shutil
 import signal
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -208,7 +209,10 @@ def measure(
         crew.start_another("beat", "beat2")
         chaos = Chaos(crew, model, traffic, small_disk, between=between)
         chaos.run(seconds)
-        return chaos.figures(), chaos
+        try:
+            return chaos.figures(), chaos
+        except redis.ConnectionError:
+            sys.exit(f"Redis never came back; --logs keeps its log. What the supervisor saw last: {crew.said[-3:]}")
 
 
 def _small_disk(folder: Path, stack: ExitStack) -> Path | None:

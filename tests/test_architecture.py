@@ -160,10 +160,11 @@ ARROWS = {
     worker.backend:
     worker.consumer: worker.errors worker.tasks
     worker.liveness:
-    worker.pulse: worker.errors worker.journal worker.liveness worker.transport
+    worker.appendonly: worker.database
+    worker.pulse: worker.appendonly worker.database worker.errors worker.journal worker.liveness worker.transport
     worker.schedule: producer.names worker.config
-    worker.app: producer.errors producer.names worker.capacity worker.config worker.errors worker.journal \
-        worker.liveness worker.observing worker.presence worker.pulse worker.runtime worker.schedule \
+    worker.app: producer.errors producer.names worker.capacity worker.config worker.database worker.errors \
+        worker.journal worker.liveness worker.observing worker.presence worker.pulse worker.runtime worker.schedule \
         worker.stopping worker.transport
     worker.model_server: worker.config worker.errors
     worker.checkup: producer.checkup worker.vitals

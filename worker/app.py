@@ -23,6 +23,7 @@ from producer.names import (
 from worker import observing, runtime, stopping, transport
 from worker.capacity import require_noeviction
 from worker.config import WorkerConfig, load
+from worker.database import Database
 from worker.errors import WorkerError
 from worker.journal import Journal
 from worker.liveness import node_file
@@ -180,6 +181,7 @@ def _begin(sender: Any, **_: object) -> None:
         alive=node_file(current.config.data_dir, "alive", sender.hostname),
         ready_file=node_file(current.config.data_dir, "ready", sender.hostname),
         ready=current.ready if answering else lambda: True,
+        database=Database.connect(current.config.broker_url),
     ).start()
 
 

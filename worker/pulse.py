@@ -16,6 +16,8 @@ from typing import Any, Final
 
 from celery.worker import state
 
+from worker.appendonly import rewrite_after_full_disk
+from worker.database import Database
 from worker.errors import StoreError
 from worker.journal import Journal
 from worker.liveness import Consumption, Watch
@@ -37,6 +39,7 @@ class Pulse:
         alive: Path,
         ready_file: Path,
         ready: Callable[[], bool],
+        database: Database,
         watch: Watch | None = None,
     ) -> None:
         self._seconds = beat
@@ -45,12 +48,13 @@ class Pulse:
         self._alive = alive
         self._ready_file = ready_file
         self._ready = ready
+        self._database = database
         self._watch = watch or Watch()
 
     def start(self) -> None:
-        """Beat once, then go on in two threads: asking a model after itself must not hold up the heart."""
+        """Beat once, then go on in threads: asking a model after itself must not hold up the heart."""
         self._alive.touch()
-        for task in (self._beat, self._note_readiness):
+        for task in (self._beat, self._note_readiness, self._mend_file):
             threading.Thread(target=self._repeat, args=(task,), name=task.__name__, daemon=True).start()
 
     def _repeat(self, task: Callable[[], None]) -> None:
@@ -86,6 +90,10 @@ class Pulse:
             return sum(self._journal.waiting(queue) for queue in self._queues)
         except StoreError:
             return 0
+
+    def _mend_file(self) -> None:
+        if rewrite_after_full_disk(self._database):
+            _log.warning("Redis' disk was full; its append-only file is written anew, as it may have a gap")
 
     def _note_readiness(self) -> None:
         """Look often until it is ready, and seldom from then on: somebody else's server may be asked."""

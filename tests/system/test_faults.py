@@ -42,6 +42,7 @@ from pathlib import Path
 
 import pytest
 from kombu import Connection
+from redis import ResponseError
 
 from benchmarks.crew import Crew
 from benchmarks.scripted_model import ScriptedModel
@@ -162,6 +163,14 @@ def test_B4_what_has_succeeded_is_not_done_again_though_its_acknowledgement_was_
         wait_until(lambda: redis.hlen("unacked") == 0 and redis.llen(ANSWER_QUEUE) == 0)
     assert "$1,004" in ticket.get(60).text
     assert set(model.asked.values()) == {1}
+
+
+def test_after_a_full_disk_a_worker_has_redis_write_its_file_anew(crew):
+    with crew.client() as redis:
+        before = redis.info("persistence")["aof_rewrites"]
+        with pytest.raises(ResponseError):
+            redis.eval("return redis.error_reply('MISCONF as of a full disk')", 0)
+        wait_until(lambda: redis.info("persistence")["aof_rewrites"] > before)
 
 
 def test_A4_a_question_that_kills_its_worker_a_third_time_is_abandoned_and_the_others_are_answered(crew, ask, model):

