@@ -29,6 +29,7 @@ _FLAGS: Final = {
     "exception_dropped": "the documents name an exception that is missing here",
     "term_swapped": "the documents say it of another term",
     "roles_swapped": "the documents say it the other way round",
+    "repeats_question": "it only says what was asked",
     "subject_not_in_evidence": "the documents do not speak of all that was asked about",
     "frankenquote": "a quotation is put together from several places",
     "quote_not_verbatim": "a quotation is in no document word for word",

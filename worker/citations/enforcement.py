@@ -117,7 +117,7 @@ def _round(text: str, listed: Sequence[Mention], grounds: Grounds, *, strict: bo
     left = _without(body, [s for s in statements if s.must_go]) if strict else body
     remaining = [s for s in statements if not (strict and s.must_go)]
     abstained = _abstains(remaining, grounds, [c.mention.name or "" for c in credited if not c.reason])
-    if _only_names(left, grounds) or (strict and not re.search(r"\w", left)):
+    if _only_names(left, grounds) or _only_repeats(remaining) or (strict and not re.search(r"\w", left)):
         left, abstained = REFUSAL, True
     whole = ("empty" if not statements else "refusal") if abstained else ""
     dropped = [(m, m.reason) for m in mentions if m.name is None]
@@ -130,6 +130,12 @@ def _only_names(text: str, grounds: Grounds) -> bool:
     """Whether names are all that a text says: to name a document is no answer."""
     said = re.sub(UNAVAILABLE, "", grounds.shown.without_names(text), flags=re.I)
     return bool(re.search(r"\w", text)) and not re.search(r"\w", said)
+
+
+def _only_repeats(statements: Sequence[Statement]) -> bool:
+    """Whether an answer says nothing but what was asked."""
+    claims = [statement for statement in statements if statement.kind != "no_claim"]
+    return bool(claims) and all(statement.kind == "echo" for statement in claims)
 
 
 def _without_names(text: str, strings: Collection[str]) -> str:
@@ -243,7 +249,7 @@ def _flags(
         ("cited_doc_does_not_support", unsupported and not last.kept and answered),
         ("ambiguous_name", "ambiguous_name" in reasons),
         ("name_only_inside_evidence_text", "only_inside_text" in reasons),
-        ("nothing_supported", last.abstained and bool(removed)),
+        ("nothing_supported", last.abstained and (bool(removed) or _only_repeats(first.statements))),
         ("partial_abstain", answered and any(s.kind == "refusal" for s in last.statements)),
         ("deflection", last.abstained and any(map(is_deflection, texts))),
         ("small_talk", last.abstained and any(map(is_small_talk, texts))),

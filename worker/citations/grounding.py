@@ -18,7 +18,7 @@ def ungrounded(statements: Sequence[Statement], grounds: Grounds) -> float:
     A sentence is new by the mean of two shares: its words that nothing shown holds, and its neighbouring words that
     no passage holds near each other. Long answers have more room for both, and are wrong more often.
     """
-    claims = [statement for statement in statements if statement.kind == "claim"]
+    claims = [statement for statement in statements if statement.kind in ("claim", "echo")]
     words, pairs = set(grounds.asked), set[tuple[str, str]]()
     total = WRONG_FIGURE * sum(any(check.state == "unsupported" for check in claim.figures) for claim in claims)
     for claim in claims:

@@ -15,6 +15,7 @@ from worker.citations.equality import candidate_values, equal, may_round, rounds
 from worker.citations.numerals import Figure, read_figures
 from worker.citations.support import Evidence, Unit
 from worker.citations.tables import Tables
+from worker.citations.wording import content_stems
 from worker.records import Passage, Span
 
 _SCALE = re.compile(r"\b(thousands|millions|billions)\b", re.I)
@@ -33,6 +34,15 @@ class Entry:
     context: str
     """The clause, or the row's label and the column's header."""
     periods: frozenset[str]
+    section: str | None = None
+    """In a table: what the part in which it stands is about; None elsewhere."""
+
+    @cached_property
+    def vocabulary(self) -> frozenset[str]:
+        """The content stems of what is said of it: of its sentence, or of its row, column and part of the table."""
+        if self.section is None:
+            return self.unit.vocabulary
+        return frozenset(content_stems(f"{self.context} {self.section} {self.unit.context}"))
 
     @property
     def span(self) -> Span:
@@ -116,7 +126,7 @@ def _entries(
         if cell := tables.at(figure.start):
             context = f"{cell.label} {cell.header}"
             own = years_of(read_figures(context)) or years
-            yield Entry(figure, unit, text, own, context, periods_of(figure, context))
+            yield Entry(figure, unit, text, own, context, periods_of(figure, context), cell.section)
         else:
             yield Entry(figure, unit, text, said.years or years, said.clause, said.periods)
 

@@ -79,3 +79,5 @@ def _own_flags(statement: Statement) -> Iterator[str]:
     yield from statement.flips
     if statement.kind == "foreign":
         yield "other_language"
+    if statement.kind == "echo":
+        yield "repeats_question"

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
+from worker.citations.answering import is_bare_yes, lacks_number, leans_on_question, ranks, repeats
 from worker.citations.figures import check_figures
 from worker.citations.flips import find_flips, is_negated
-from worker.citations.ledger import Ledger
+from worker.citations.ledger import Entry, Ledger
 from worker.citations.naming import Shown
 from worker.citations.numerals import Figure, read_figures
 from worker.citations.quotes import QuoteIndex, check_quotes
@@ -82,7 +83,8 @@ class Statement:
     end: int
     text: str
     kind: str
-    """`claim`, `refusal`, `no_claim` (nothing to check), `foreign` (a language that is not the evidence's)."""
+    """`claim`, `refusal`, `echo` (it says what was asked, and no more), `no_claim` (nothing to check), `foreign` (a
+    language that is not the evidence's)."""
     stems: tuple[str, ...]
     support: float
     unit: Unit | None
@@ -108,7 +110,7 @@ class Statement:
             return "no_claim"
         if self.kind == "refusal":
             return "refusal"
-        if self.fault or self.support < PARTLY:
+        if self.kind == "echo" or self.fault or self.support < PARTLY:
             return "unsupported"
         return "supported" if self.support >= SUPPORTED else "partly"
 
@@ -146,8 +148,9 @@ def _statement(text: str, sentence: Offsets, grounds: Grounds, quotes: tuple[Quo
     figures = tuple(check_figures(text, sentence, grounds.ledger, grounds.question))
     best = grounds.evidence.best_units(stems)
     kind = _kind(words, stems, figures, grounds)
+    entries = _entries(text, sentence, figures, grounds)
     unit, support = (
-        _support(words, stems, figures, grounds) if kind == "claim" else (best[0][0] if best else None, 0.0)
+        _support(words, stems, entries, grounds) if kind == "claim" else (best[0][0] if best else None, 0.0)
     )
     figures = _settled(figures, kind, support, stems, grounds)
     flips = _flips(words, stems, best, figures, grounds, support) if kind == "claim" else ()
@@ -158,26 +161,40 @@ def _statement(text: str, sentence: Offsets, grounds: Grounds, quotes: tuple[Quo
 
 
 def _support(
-    words: str, stems: Sequence[str], figures: Sequence[FigureCheck], grounds: Grounds
+    words: str, stems: Sequence[str], entries: Sequence[Entry], grounds: Grounds
 ) -> tuple[Unit | None, float]:
     """The evidence sentence that carries a statement, and how much of it."""
-    carriers = _carriers(stems, figures, grounds)
+    carriers = _carriers(words, stems, entries, grounds)
     unit, support = max(carriers, key=lambda each: each[1], default=(None, 0.0))
     return _rescued(words, unit, support, grounds) if support < SUPPORTED else (unit, support)
 
 
-def _carriers(stems: Sequence[str], figures: Sequence[FigureCheck], grounds: Grounds) -> Sequence[tuple[Unit, float]]:
-    """The evidence sentences that may carry a statement; a short one says what was asked.
+def _carriers(
+    words: str, stems: Sequence[str], entries: Sequence[Entry], grounds: Grounds
+) -> Sequence[tuple[Unit, float]]:
+    """The evidence sentences that may carry a statement.
 
-    A bare name stands somewhere nearly always, so its sentence must carry the question as well. A figure of the
-    statement's own is bound to its sentence already.
+    One that leans on its question says what was asked as well: a bare name or figure stands somewhere nearly always,
+    so the sentence or table cell that holds it must carry the question too.
     """
-    said = grounds.evidence.best_units(stems)[:1]
-    if len(set(stems)) >= WHOLE:
-        return said
-    if any(check.state in FOUND for check in figures):
-        return (*said, *grounds.evidence.best_units((*stems, *grounds.asked))[:1])
-    return grounds.evidence.best_for_both(stems, grounds.asked)
+    if not leans_on_question(words, stems):
+        return grounds.evidence.best_units(stems)[:1]
+    if lacks_number(words, grounds.question):
+        return ()
+    rank = ranks(grounds.asked)
+    said = stems if set(stems) & set(grounds.asked) else (*stems, *grounds.asked)
+    if entries:
+        held = [(entry.unit, entry.vocabulary) for entry in entries]
+        return [(unit, grounds.evidence.coverage(said, words)) for unit, words in held if rank <= words]
+    both = grounds.evidence.best_for_both(stems, grounds.asked)
+    return [(unit, coverage) for unit, coverage in both if rank <= unit.vocabulary]
+
+
+def _entries(text: str, sentence: Offsets, figures: Sequence[FigureCheck], grounds: Grounds) -> Sequence[Entry]:
+    """The figures of the evidence that a statement's own repeat."""
+    found = {check.start for check in figures if check.state in FOUND}
+    said = [figure for figure in read_figures(text, *sentence) if figure.start in found]
+    return [entry for figure in said for entry in grounds.ledger.find(figure)[0]]
 
 
 def _settled(
@@ -237,9 +254,13 @@ def _placed(check: FigureCheck, stems: Sequence[str], grounds: Grounds) -> Figur
 def _kind(words: str, stems: Sequence[str], figures: Sequence[FigureCheck], grounds: Grounds) -> str:
     if is_refusal(words):
         return "refusal"
-    if is_small_talk(words) or is_deflection(words) or not (stems or figures):
+    if is_small_talk(words) or is_deflection(words):
         return "no_claim"
-    return "foreign" if grounds.is_english and not is_english(words) else "claim"
+    if not (stems or figures):
+        return "claim" if is_bare_yes(words) and grounds.asked else "no_claim"
+    if not figures and repeats(stems, grounds.asked, grounds.question):
+        return "echo"
+    return "foreign" if stems and grounds.is_english and not is_english(words) else "claim"
 
 
 def _rescued(words: str, unit: Unit | None, support: float, grounds: Grounds) -> tuple[Unit | None, float]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 _SEPARATOR = re.compile(r"[ ]*\|[ ]*|\t+")
 _RULE = re.compile(r"[\s|:=-]+")
 _HEADER = re.compile(r"[^\W\d_]|^[*\s]*(?:FY ?)?(?:19|20)\d{2}\b.{0,12}$")
+
+_LONGEST_SECTION = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,8 @@ class Cell:
     """The first worded or dated cell to its left."""
     header: str
     """The worded or dated cells above it, from the top."""
+    section: str
+    """The last line above it that holds one cell alone: what a part of the table, or all of it, is about."""
 
 
 class Tables:
@@ -40,22 +44,29 @@ class Tables:
 
 def _cells(text: str) -> Iterator[Cell]:
     headers: list[str] = []
-    start = 0
+    section, start = "", 0
     for line in text.splitlines(keepends=True):
         row = [(start + first, start + last) for first, last in _row(line.rstrip("\n"))]
         if len(row) > 1 and not _RULE.fullmatch(line):
             if len(row) != len(headers):
                 headers = [""] * len(row)
             label = ""
+            section = _alone([text[first:last] for first, last in row]) or section
             for column, (first, last) in enumerate(row):
                 words = text[first:last].strip()
-                yield Cell(first, last, label, headers[column])
+                yield Cell(first, last, label, headers[column], section)
                 if column and _HEADER.search(words):
                     headers[column] = f"{headers[column]} {words}".strip()[-200:]
                 label = label or (words if re.search(r"[^\W\d_]", words) else "")
         elif len(row) <= 1:
-            headers = []
+            headers, section = [], line.strip()[-_LONGEST_SECTION:] or section
         start += len(line)
+
+
+def _alone(cells: Sequence[str]) -> str:
+    """What a row says that holds its first cell alone."""
+    first, *rest = (cell.strip() for cell in cells)
+    return first if first and not any(rest) else ""
 
 
 def _row(line: str) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,133 @@
+"""An answer is held against its question: what leans on that has a source only where a sentence carries both."""
+
+from __future__ import annotations
+
+import pytest
+
+from worker.citations import REFUSAL, enforce_citations
+from worker.citations.answering import is_bare_yes, lacks_number, leans_on_question, ranks, repeats
+from worker.citations.wording import content_stems
+from worker.records import Passage, Verdict
+from worker.repair import problems
+
+PLAN = Passage(
+    name="plan.md",
+    text="The Maple Grove clinic was opened in 1988. Dr. Ida Lund founded the first sleep laboratory there. "
+    "In 1994 the Harbor Trust bought land for parking. The plan covers hearing aids for children.",
+)
+TABLE = Passage(
+    name="fees.md",
+    text="Fee | 2023 | 2024\nWire transfer fee | $25 | $30\nCard replacement | $12 | $15\nFees for paper\n"
+    "Paper | 2023 | 2024\nReturned mail | |\nStatement | $4 | $6",
+)
+
+
+def check(answer: str, question: str, policy: str = "strict") -> Verdict:
+    passages = (PLAN, TABLE)
+    return enforce_citations(f"{answer}\nSources: plan.md, fees.md", passages, question=question, policy=policy)
+
+
+def sources(answer: str, question: str) -> list[str]:
+    return [source.name for source in check(answer, question).sources]
+
+
+@pytest.mark.parametrize(
+    ("answer", "question"),
+    [
+        ("Maple Grove clinic", "Who opened the Maple Grove clinic?"),
+        ("The Maple Grove clinic was opened.", "In which year was the Maple Grove clinic opened?"),
+        ("The first laboratory", "What was the first laboratory?"),
+    ],
+)
+@pytest.mark.parametrize("policy", ["strict", "flag"])
+def test_an_answer_that_only_says_what_was_asked_is_none(answer: str, question: str, policy: str):
+    verdict = check(answer, question, policy)
+    assert (verdict.text, verdict.abstained, verdict.sources) == (REFUSAL, True, ())
+    assert {"repeats_question", "nothing_supported"} <= set(verdict.flags)
+    assert "it only said what was asked" in problems(verdict)
+
+
+@pytest.mark.parametrize(
+    ("answer", "question"),
+    [
+        ("The plan covers hearing aids.", "Does the plan cover hearing aids?"),
+        ("Hearing aids.", "Does the plan cover hearing aids or parking?"),
+        ("The Maple Grove clinic.", "Which opened first, the Maple Grove clinic or the sleep laboratory?"),
+    ],
+)
+def test_a_yes_in_other_words_and_a_choice_are_answers(answer: str, question: str):
+    assert check(answer, question).text == answer
+
+
+def test_what_is_said_beside_the_repeated_question_is_kept_with_its_source():
+    verdict = check("The Maple Grove clinic. It was opened in 1988.", "When was the Maple Grove clinic opened?")
+    assert "1988" in verdict.text
+    assert [source.name for source in verdict.sources] == ["plan.md"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "expected"),
+    [
+        ("Ida Lund", "Who founded the sleep laboratory?", ["plan.md"]),
+        ("Ida Lund", "Who is the chief surgeon of the county hospital?", []),
+        ("The Harbor Trust", "Who bought land for parking?", ["plan.md"]),
+        ("The Harbor Trust", "Who runs the pharmacy in Oslo?", []),
+    ],
+)
+def test_a_bare_name_needs_a_sentence_that_carries_the_question(answer: str, question: str, expected: list[str]):
+    assert sources(answer, question) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "expected"),
+    [
+        ("1988", "When was the Maple Grove clinic opened?", ["plan.md"]),
+        ("1994", "When was the Maple Grove clinic opened?", []),
+        ("$30", "What is the wire transfer fee in 2024?", ["fees.md"]),
+        ("$15", "What is the wire transfer fee in 2024?", []),
+        ("$6", "What is the fee for a statement of returned mail in 2024?", ["fees.md"]),
+    ],
+)
+def test_a_bare_figure_needs_the_question_in_its_own_sentence_or_cell(
+    answer: str, question: str, expected: list[str]
+):
+    assert sources(answer, question) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [("Does the plan cover hearing aids for children?", ["plan.md"]), ("Is Norway part of the Union?", [])],
+)
+def test_a_bare_yes_has_a_source_only_where_the_question_is_spoken_of(question: str, expected: list[str]):
+    assert sources("Yes.", question) == expected
+
+
+def test_where_a_number_was_asked_for_a_name_is_no_answer_that_a_document_carries():
+    assert sources("The Harbor Trust", "How many trusts bought land for parking?") == []
+    assert sources("Ida Lund's laboratory", "How many laboratories did Ida Lund found there?") == []
+
+
+def test_the_first_of_its_kind_is_not_carried_by_what_is_said_of_another():
+    assert sources("Ida Lund", "Who founded the first sleep laboratory?") == ["plan.md"]
+    assert sources("The Harbor Trust", "Who was the first that bought land for parking?") == []
+
+
+def test_digits_alone_are_of_no_language():
+    assert "other_language" not in check("1994 – 1995", "Which years?").flags
+
+
+def test_without_a_question_nothing_is_held_against_one():
+    assert check("Maple Grove clinic", "").text == "Maple Grove clinic"
+    assert not check("Yes.", "").abstained
+
+
+def test_the_parts_in_words():
+    stems = content_stems
+    assert repeats(stems("the fee"), stems("What is the fee?"), "What is the fee?")
+    assert not repeats((), stems("What is the fee?"), "What is the fee?")
+    assert leans_on_question("The Thomas Ward Medal for Natural Science", stems("Thomas Ward Medal Natural Science"))
+    assert not leans_on_question("The insurer pays claims within days", stems("insurer pays claims within days"))
+    assert is_bare_yes("Yes.")
+    assert not is_bare_yes("Yes, in May.")
+    assert not lacks_number("None of them.", "How many are there?")
+    assert ranks(stems("What is the highest rate of interest?")) == {"highest"}
