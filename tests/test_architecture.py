@@ -143,10 +143,11 @@ ARROWS = {
     worker.delivery: worker.errors worker.journal
     worker.nights:
     worker.stopping:
+    worker.pace: worker.errors
     worker.access: producer.grants producer.names worker.errors
     worker.runtime: worker.access worker.answer worker.claims worker.config worker.connectors worker.drafts \
         worker.embedding worker.database worker.errors worker.faults worker.index worker.ingest worker.journal \
-        worker.noticeboard worker.single worker.store worker.stored worker.verification
+        worker.noticeboard worker.pace worker.single worker.store worker.stored worker.verification
     worker.translation: producer.contract worker.citations worker.filters worker.records worker.stored
     worker.tasks: producer.contract producer.errors producer.grants producer.names worker.capacity worker.delivery \
         worker.errors worker.lease worker.nights worker.records worker.runtime worker.stopping worker.translation

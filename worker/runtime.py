@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from worker.ingest import IngestFlow
     from worker.journal import Journal
     from worker.noticeboard import Noticeboard
+    from worker.pace import Pace
     from worker.single import SingleFlow
     from worker.store import Store
     from worker.stored import Generation
@@ -69,6 +70,13 @@ class Runtime:
         from worker.access import Access
 
         return Access(self.config.access_secrets)
+
+    @cached_property
+    def pace(self) -> Pace:
+        """How long answers take here."""
+        from worker.pace import Pace
+
+        return Pace()
 
     @cached_property
     def board(self) -> Noticeboard:

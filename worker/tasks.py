@@ -46,7 +46,7 @@ from producer.names import (
 from worker import runtime, stopping
 from worker.capacity import require_room
 from worker.delivery import SingleFlight, run_capped
-from worker.errors import AccessDenied, Cancelled, DeadlineExceeded, IngestStopped, WorkerError
+from worker.errors import AccessDenied, Cancelled, IngestStopped, WorkerError
 from worker.lease import LEASE_SECONDS
 from worker.nights import due_night
 from worker.records import IngestOutcome, IngestProgress
@@ -79,7 +79,12 @@ def answer(self: Any, message: Mapping[str, Any], signed: Signed | None = None) 
     try:
         with _told_as_failure():
             question = _allowed(self, Question, message, signed)
-            ended = _once(self, lambda: _answered(question), deadline=question.deadline)
+            ended = _once(
+                self,
+                lambda: _answered(question),
+                deadline=question.deadline,
+                require=lambda: runtime.current().pace.require_time(question.deadline),
+            )
     except TaskFailure as failure:
         error, reason, retryable = failure.args
         _reply(message, _ENDS.get(error, "failed"), error=error, reason=reason, retryable=retryable)
@@ -126,8 +131,14 @@ def _require_configured(collection: str, folder: str) -> None:
         raise AccessDenied("this folder is none of the RAG_FOLDERS of the ingest worker")
 
 
-def _once(task: Any, work: Callable[[], dict[str, Any]], *, deadline: float) -> Any:
-    """Do a task's work once, however often it is delivered."""
+def _once(
+    task: Any,
+    work: Callable[[], dict[str, Any]],
+    *,
+    deadline: float,
+    require: Callable[[], None] = lambda: None,
+) -> Any:
+    """Do a task's work once, however often it is delivered; `require` raises where it is not to be begun now."""
     task_id = task.request.id
 
     def run() -> Any:
@@ -137,6 +148,7 @@ def _once(task: Any, work: Callable[[], dict[str, Any]], *, deadline: float) -> 
                 return ended["result"]
             if ended["status"] == states.FAILURE:
                 raise ended["result"]
+        require()
         task.update_state(state=states.STARTED)
         return run_capped(task_id, work, journal=runtime.current().journal, deadline=deadline)
 
@@ -149,8 +161,6 @@ def _is_redelivered(task: Any) -> bool:
 
 def _answered(question: Question) -> dict[str, Any]:
     started = time.time()
-    if started > question.deadline:
-        raise DeadlineExceeded("the question's deadline passed while it waited")
     if runtime.current().board.is_cancelled(question.id):
         raise Cancelled("the question was cancelled while it waited")
     outcome = runtime.current().answers.answer(
@@ -166,6 +176,7 @@ def _answered(question: Question) -> dict[str, Any]:
         history=tuple((turn.role, turn.content) for turn in question.history),
         cancelled=lambda: runtime.current().board.is_cancelled(question.id),
     )
+    runtime.current().pace.note(time.time() - started)
     return answer_of(question, outcome, queued=started - question.asked_at).to_dict()
 
 
