@@ -21,9 +21,10 @@ _FEWEST: Final = 8
 
 
 class Pace:
-    """Safe to share between threads."""
+    """Safe to share between threads; what it was told is forgotten after `remember` seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, remember: float = _REMEMBERED_SECONDS) -> None:
+        self._remember = remember
         self._answers: deque[tuple[float, float]] = deque(maxlen=_REMEMBERED)
 
     def note(self, seconds: float) -> None:
@@ -32,8 +33,8 @@ class Pace:
 
     @property
     def typical(self) -> float:
-        """The median of the last minute's answers, in seconds; 0 where there were few."""
-        since = time.monotonic() - _REMEMBERED_SECONDS
+        """The median of the answers that are remembered, in seconds; 0 where there were few."""
+        since = time.monotonic() - self._remember
         recent = [seconds for at, seconds in tuple(self._answers) if at >= since]
         return statistics.median(recent) if len(recent) >= _FEWEST else 0.0
 

@@ -6,13 +6,12 @@ import time
 
 import pytest
 
-from worker import pace
 from worker.errors import DeadlineExceeded
 from worker.pace import Pace
 
 
-def paced(*seconds: float) -> Pace:
-    pace = Pace()
+def paced(*seconds: float, remember: float = 60.0) -> Pace:
+    pace = Pace(remember=remember)
     for each in seconds:
         pace.note(each)
     return pace
@@ -38,8 +37,9 @@ def test_what_is_typical_is_not_what_took_longest():
     assert paced(*[0.1] * 9, 60.0).typical == pytest.approx(0.1)
 
 
-def test_a_slow_spell_is_forgotten_so_that_one_question_shows_that_it_is_over(monkeypatch):
-    slow = paced(*[30.0] * 10)
-    monkeypatch.setattr(pace, "_REMEMBERED_SECONDS", 0.05)
+def test_a_slow_spell_is_forgotten_so_that_one_question_shows_that_it_is_over():
+    slow = paced(*[30.0] * 10, remember=0.05)
+    with pytest.raises(DeadlineExceeded):
+        slow.require_time(time.time() + 1)
     time.sleep(0.06)
     slow.require_time(time.time() + 1)
