@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from producer.errors import InvalidRequest
 from producer.message import Message, many, new_id, require_collection, require_document_name
@@ -11,20 +12,34 @@ from producer.names import DEFAULT_DEADLINE_SECONDS, INGEST_DEADLINE_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IngestRequest(Message):
-    """A folder, as the ingest worker sees it, whose documents shall be the collection's."""
+class Request(Message):
+    """What is asked of a collection's documents; each kind refuses what no worker could do, with InvalidRequest."""
 
-    folder: str
+    patience: ClassVar[float] = INGEST_DEADLINE_SECONDS
+    """Seconds until the deadline, where none is given."""
+
     collection: str
     id: str = field(default_factory=new_id)
     asked_at: float = field(default_factory=time.time)
     deadline: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse what no worker could ingest; raises InvalidRequest."""
         if not self.deadline:
-            object.__setattr__(self, "deadline", self.asked_at + INGEST_DEADLINE_SECONDS)
+            object.__setattr__(self, "deadline", self.asked_at + self.patience)
         require_collection(self.collection)
+        self._require()
+
+    def _require(self) -> None:
+        """Refuse what the other fields must not hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestRequest(Request):
+    """A folder, as the ingest worker sees it, whose documents shall be the collection's."""
+
+    folder: str
+
+    def _require(self) -> None:
         if not self.folder.strip():
             raise InvalidRequest("folder is empty; name the folder as the ingest worker sees it")
 
@@ -81,58 +96,33 @@ class IngestReport(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UploadRequest(Message):
+class UploadRequest(Request):
     """One document whose bytes lie in Redis under `rag:upload:ID`: a message in a queue stays small."""
 
     name: str
-    collection: str
     size: int
     sha256: str
     tags: tuple[str, ...] = ()
-    id: str = field(default_factory=new_id)
-    asked_at: float = field(default_factory=time.time)
-    deadline: float = 0.0
 
-    def __post_init__(self) -> None:
-        """Refuse what no worker could ingest; raises InvalidRequest."""
-        if not self.deadline:
-            object.__setattr__(self, "deadline", self.asked_at + INGEST_DEADLINE_SECONDS)
-        require_collection(self.collection)
+    def _require(self) -> None:
         require_document_name(self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteRequest(Message):
+class DeleteRequest(Request):
     """A document that shall disappear from answers."""
 
     name: str
-    collection: str
-    id: str = field(default_factory=new_id)
-    asked_at: float = field(default_factory=time.time)
-    deadline: float = 0.0
 
-    def __post_init__(self) -> None:
-        """Refuse what no worker could delete; raises InvalidRequest."""
-        if not self.deadline:
-            object.__setattr__(self, "deadline", self.asked_at + INGEST_DEADLINE_SECONDS)
-        require_collection(self.collection)
+    def _require(self) -> None:
         require_document_name(self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentsRequest(Message):
+class DocumentsRequest(Request):
     """Asks what is stored in a collection."""
 
-    collection: str
-    id: str = field(default_factory=new_id)
-    asked_at: float = field(default_factory=time.time)
-    deadline: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Refuse what names no collection; raises InvalidRequest."""
-        if not self.deadline:
-            object.__setattr__(self, "deadline", self.asked_at + DEFAULT_DEADLINE_SECONDS)
-        require_collection(self.collection)
+    patience: ClassVar[float] = DEFAULT_DEADLINE_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
