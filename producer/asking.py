@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -59,8 +60,8 @@ class Question(Message):
             object.__setattr__(self, "deadline", self.asked_at + DEFAULT_DEADLINE_SECONDS)
         _require_text(self.text)
         require_collection(self.collection)
-        if self.deadline <= self.asked_at:
-            raise InvalidRequest("the deadline has passed before the question is asked; give seconds above zero")
+        if not self.asked_at < self.deadline < math.inf:
+            raise InvalidRequest("the deadline is not after the question; give a number of seconds above zero")
         require_choice("connector", self.connector, CONNECTORS)
         require_choice("policy", self.policy, POLICIES)
         if self.top_k is not None and not 1 <= self.top_k <= 50:

@@ -254,5 +254,6 @@ async def _next(tickets: Any) -> AsyncTicket[Answer] | None:
 
 
 def _close(loop: BackgroundLoop, client: AsyncRagClient) -> None:
+    loop.cancel()
     loop.run(client.close())
     loop.close()

@@ -64,6 +64,9 @@ def demo(
     """Start the stack, ingest a folder, ask questions, and show what was thrown out of each answer."""
     traces = data.resolve() / "trace"
     os.environ["RAG_TRACE_DIR"] = str(traces)
+    # The demo is its own only app.
+    for variable in ("RAG_ACCESS_SECRET", "RAG_ACCESS_SECRET_FILE"):
+        os.environ.pop(variable, None)
     with running_stack(data) as (stack, _):
         run_demo(stack.broker_url, documents=documents, questions=questions, traces=traces, console=_console)
 

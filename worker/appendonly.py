@@ -5,6 +5,7 @@ A write that a full disk cut off is taken back, but the next one begins where th
 a gap of zeros, and no server starts from such a file. A rewrite by the server that still runs leaves the gap behind.
 
 rag:rewritten    string  RUN:COUNT: the commands that this run of Redis had refused when its file was last made anew
+rag:rewriting    string  there for a minute: a rewrite that fails, as for want of room, is not tried without a pause
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Any, Final
 from worker.database import Database
 
 MARK: Final = "rag:rewritten"
+PAUSE: Final = "rag:rewriting"
+_PAUSE_SECONDS: Final = 60
 
 
 def rewrite_after_full_disk(database: Database) -> bool:
@@ -27,6 +30,8 @@ def rewrite_after_full_disk(database: Database) -> bool:
         told = client.info("server", "persistence", "errorstats")
         refused = f"{told['run_id']}:{_refused(told)}"
         if not _is_possible(told) or not (_has_failed(told) or client.get(MARK) != refused.encode()):
+            return False
+        if not client.set(PAUSE, refused, nx=True, ex=_PAUSE_SECONDS):
             return False
         client.bgrewriteaof()
         client.set(MARK, refused)

@@ -75,29 +75,33 @@ def _task(name: str) -> Callable[[Callable[..., Any]], Any]:
 
 @_task(ANSWER_TASK)
 def answer(self: Any, message: Mapping[str, Any], signed: Signed | None = None) -> Any:
-    """Answer one question; whoever it names for a reply is told before the task ends, so that none is lost."""
+    """Answer one question; whoever it names for a reply is told before the task ends, so that none is lost.
+
+    What cannot be read, or was not allowed, is nobody's question: its sender alone is told, by the result.
+    """
+    with _told_as_failure():
+        question = _allowed(self, Question, message, signed)
     try:
         with _told_as_failure():
-            question = _allowed(self, Question, message, signed)
             ended = _once(
-                self,
-                lambda: _answered(question),
-                deadline=question.deadline,
-                require=lambda: runtime.current().pace.require_time(question.deadline),
+                self, lambda: _answered(question), deadline=question.deadline, require=lambda: _require_time(question)
             )
     except TaskFailure as failure:
         error, reason, retryable = failure.args
-        _reply(message, _ENDS.get(error, "failed"), error=error, reason=reason, retryable=retryable)
+        _reply(question, _ENDS.get(error, "failed"), error=error, reason=reason, retryable=retryable)
         raise
-    _reply(message, "succeeded", answer=Answer.from_dict(ended))
+    _reply(question, "succeeded", answer=Answer.from_dict(ended))
     return ended
 
 
-def _reply(message: Mapping[str, Any], state: str, **end: Any) -> None:
-    to = message.get("reply_to", "")
-    if to:
-        reply = Reply(question_id=message["id"], state=state, **end)
-        runtime.current().board.deliver(to, message["id"], reply.to_dict())
+def _require_time(question: Question) -> None:
+    runtime.current().pace.require_time(question.connector, asked_at=question.asked_at, deadline=question.deadline)
+
+
+def _reply(question: Question, state: str, **end: Any) -> None:
+    if question.reply_to:
+        reply = Reply(question_id=question.id, state=state, **end)
+        runtime.current().board.deliver(question.reply_to, question.id, reply.to_dict())
 
 
 @_task(INGEST_TASK)
@@ -176,7 +180,8 @@ def _answered(question: Question) -> dict[str, Any]:
         history=tuple((turn.role, turn.content) for turn in question.history),
         cancelled=lambda: runtime.current().board.is_cancelled(question.id),
     )
-    runtime.current().pace.note(time.time() - started)
+    if outcome.timings.get("generate"):
+        runtime.current().pace.note(question.connector, time.time() - started)
     return answer_of(question, outcome, queued=started - question.asked_at).to_dict()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from worker.citations import REFUSAL, enforce_citations
-from worker.citations.answering import is_bare_yes, lacks_number, leans_on_question, ranks, repeats
+from worker.citations.answering import is_bare_yes, lacks_number, leans_on_question, ordinals, repeats, subject
 from worker.citations.wording import content_stems
 from worker.records import Passage, Verdict
 from worker.repair import problems
@@ -51,6 +51,9 @@ def test_an_answer_that_only_says_what_was_asked_is_none(answer: str, question: 
     ("answer", "question"),
     [
         ("The plan covers hearing aids.", "Does the plan cover hearing aids?"),
+        ("The plan covers hearing aids.", "Tell me whether the plan covers hearing aids."),
+        ("The plan covers hearing aids.", "So the plan covers hearing aids?"),
+        ("Hearing aids.", "I need hearing aids and parking. Which does the plan cover?"),
         ("Hearing aids.", "Does the plan cover hearing aids or parking?"),
         ("The Maple Grove clinic.", "Which opened first, the Maple Grove clinic or the sleep laboratory?"),
     ],
@@ -112,6 +115,19 @@ def test_the_first_of_its_kind_is_not_carried_by_what_is_said_of_another():
     assert sources("The Harbor Trust", "Who was the first that bought land for parking?") == []
 
 
+def test_a_list_is_judged_by_its_own_words():
+    assert sources("Wire transfer and card replacement", "Name the services with a fee.") == ["fees.md"]
+
+
+def test_a_question_in_another_language_than_the_documents_is_not_looked_for_in_them():
+    assert sources("Ida Lund", "Wer hat das erste Schlaflabor in der Klinik gegründet?") == ["plan.md"]
+
+
+def test_figures_that_answer_together_carry_the_question_together():
+    question = "What are the fees for a wire transfer and for a card replacement in 2024?"
+    assert sources("$30 and $15", question) == ["fees.md"]
+
+
 def test_digits_alone_are_of_no_language():
     assert "other_language" not in check("1994 – 1995", "Which years?").flags
 
@@ -130,4 +146,5 @@ def test_the_parts_in_words():
     assert is_bare_yes("Yes.")
     assert not is_bare_yes("Yes, in May.")
     assert not lacks_number("None of them.", "How many are there?")
-    assert ranks(stems("What is the highest rate of interest?")) == {"highest"}
+    assert ordinals(stems("Who was the first owner?")) == {"first"}
+    assert subject(stems("How much is the fee?")) == ("fee",)

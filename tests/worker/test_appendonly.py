@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from worker.appendonly import MARK, rewrite_after_full_disk
+from worker.appendonly import MARK, PAUSE, rewrite_after_full_disk
 from worker.database import Database
 from worker.embedded import Stack, prepare, services
 
@@ -136,11 +136,22 @@ def test_while_the_disk_is_full_nothing_is_tried(server: Server, worker: Databas
     server.wait_for("aof_last_write_status", "ok")
 
 
+def test_a_rewrite_that_may_have_failed_is_not_tried_again_at_once(server: Server, worker: Database):
+    server.fill_and_free_the_disk()
+    assert rewrite_after_full_disk(worker)
+    server.wait_for("aof_rewrite_in_progress", 0)
+    server.client.set(MARK, "as if none had been")
+    assert not rewrite_after_full_disk(worker)
+    server.client.delete(PAUSE)
+    assert rewrite_after_full_disk(worker)
+
+
 def test_another_run_of_redis_counts_anew(server: Server, worker: Database):
     server.fill_and_free_the_disk()
     assert rewrite_after_full_disk(worker)
     server.wait_for("aof_rewrite_in_progress", 0)
     mark = server.client.get(MARK)
+    server.client.delete(PAUSE)
     server.kill()
     assert server.start()
     assert not rewrite_after_full_disk(worker)

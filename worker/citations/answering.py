@@ -7,37 +7,38 @@ from collections.abc import Sequence
 
 from worker.citations.wording import content_stems
 
-_AUXILIARY = (
-    r"(?:is|are|was|were|am|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must)(?:n['’]t)?"
-)
-# `Is it ...?` may be answered in its own words, and `Gold or Silver?` by one of them.
-_YES_OR_NO = re.compile(rf"(?:^|[.!?,]\s)\W*{_AUXILIARY}\s", re.I)
-_CHOICE = re.compile(
-    r"\b(?:or|between|versus|vs|among|compared?|than|of (?:the|these|those|my|our|its))\b|[/:;]", re.I
+# Only these questions are never answered in their own words; `Is it ...?` is, `Gold or Silver?` by one of them.
+_ASKS_FOR_MORE = re.compile(r"\b(?:who|whom|whose|what|when|where|why|how|which)\b", re.I)
+_MAY_BE_REPEATED = re.compile(
+    r"\b(?:or|and|between|versus|vs|among|both|compared?|than|whether|if|that|of (?:the|these|those|my|our|its))\b|"
+    r"[,/:;]|\s[-–—]\s",
+    re.I,
 )
 _BARE_YES = re.compile(r"\W*(?:yes|yeah|yep|correct|right|true|no|nope|false|incorrect|wrong)\W*", re.I)
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
-_VERB = re.compile(rf"\b(?:{_AUXILIARY}|be|been|being)\b", re.I)
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|am|be|been|being|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must)"
+    r"(?:n['’]t)?\b",
+    re.I,
+)
+_LIST = re.compile(r"[,;]|\band\b|\bor\b", re.I)
 # Words that a name may hold in lower case.
 _IN_NAMES = re.compile(r"an?|and|at|d[ei]|des|for|from|in|l[ae]|of|on|the|to|und|v[ao]n", re.I)
 # With so few words of its own a sentence leans on what was asked; without an auxiliary verb, with one more.
 _FEW, _FEW_WITHOUT_VERB = 3, 4
-_WANTS_NUMBER = re.compile(
-    r"\bhow (?:many|much|old|long|large|big|tall|high|far)\b|"
-    r"\b(?:what|which) (?:year|percentage|percent|number|amount)\b",
-    re.I,
-)
+_WANTS_NUMBER = re.compile(r"\bhow (?:many|old)\b|\b(?:what|which) (?:year|percentage|percent|number)\b", re.I)
 _QUANTITY = re.compile(
-    r"\d|\b(?:no|none|nothing|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|"
-    r"fifty|sixty|seventy|eighty|ninety|hundreds?|thousands?|millions?|billions?|half|quarter|third|all|both|each|"
-    r"every|full|entire|whole|several|many|few|unlimited|once|twice|single|double)\b",
+    r"\d|\b(?:no|none|nothing|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|"
+    r"twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundreds?|thousands?|millions?|billions?|half|quarter|"
+    r"third|all|both|each|every|full|entire|whole|several|many|few|unlimited|once|twice|single|double|dozens?|"
+    r"an? (?:year|month|week|day|pair|couple)|only)\b",
     re.I,
 )
-# What comes first, last or at the top is another thing than its like.
-_RANKS = frozenset(
+_ORDINALS = frozenset(content_stems("first second third fourth fifth"))
+# Words of a question that say what kind of answer is wanted, not what it is about.
+_FORM = frozenset(
     content_stems(
-        "first second third fourth fifth last latest earliest oldest youngest newest largest biggest greatest "
-        "smallest highest lowest longest shortest fastest cheapest best worst least"
+        "much many long old often far year years date amount number name kind type tell give show list need get want"
     )
 )
 
@@ -46,13 +47,15 @@ def repeats(stems: Sequence[str], asked: Sequence[str], question: str) -> bool:
     """Whether a sentence says no word that the question did not, where that is no answer."""
     if not stems or not set(stems) <= set(asked):
         return False
-    return not (_YES_OR_NO.search(question) or _CHOICE.search(question))
+    return bool(_ASKS_FOR_MORE.search(question)) and not _MAY_BE_REPEATED.search(question)
 
 
 def leans_on_question(words: str, stems: Sequence[str]) -> bool:
     """Whether a sentence says something only as the answer to its question: a few words, a name, a bare figure."""
     count = len(set(stems))
-    return count < _FEW or (count < _FEW_WITHOUT_VERB and not _VERB.search(words)) or _is_name(words)
+    if count < _FEW or _LIST.search(words):
+        return count < _FEW
+    return (count < _FEW_WITHOUT_VERB and not _VERB.search(words)) or _is_name(words)
 
 
 def _is_name(words: str) -> bool:
@@ -71,6 +74,11 @@ def lacks_number(words: str, question: str) -> bool:
     return bool(_WANTS_NUMBER.search(question)) and not _QUANTITY.search(words)
 
 
-def ranks(asked: Sequence[str]) -> frozenset[str]:
-    """The stems of a question that single one thing out of its like."""
-    return _RANKS & frozenset(asked)
+def ordinals(asked: Sequence[str]) -> frozenset[str]:
+    """The stems of a question that single one thing out of a row of its like."""
+    return _ORDINALS & frozenset(asked)
+
+
+def subject(asked: Sequence[str]) -> tuple[str, ...]:
+    """The stems of a question but for those that only say what kind of answer is wanted; all, if no other is left."""
+    return tuple(stem for stem in asked if stem not in _FORM) or tuple(asked)

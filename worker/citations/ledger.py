@@ -18,6 +18,7 @@ from worker.citations.tables import Tables
 from worker.citations.wording import content_stems
 from worker.records import Passage, Span
 
+_ITEM = re.compile(r"\s*(?:[-*•–]|\d{1,2}[.)])\s")
 _SCALE = re.compile(r"\b(thousands|millions|billions)\b", re.I)
 _SCALES = {"thousands": Decimal(10) ** 3, "millions": Decimal(10) ** 6, "billions": Decimal(10) ** 9}
 
@@ -34,15 +35,15 @@ class Entry:
     context: str
     """The clause, or the row's label and the column's header."""
     periods: frozenset[str]
-    section: str | None = None
-    """In a table: what the part in which it stands is about; None elsewhere."""
+    lead: str
+    """What comes before its sentence or its list; in a table, the heading of the part in which it stands."""
+    is_cell: bool = False
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:
         """The content stems of what is said of it: of its sentence, or of its row, column and part of the table."""
-        if self.section is None:
-            return self.unit.vocabulary
-        return frozenset(content_stems(f"{self.context} {self.section} {self.unit.context}"))
+        around = content_stems(f"{self.lead} {self.unit.context}")
+        return frozenset(content_stems(self.context) if self.is_cell else self.unit.stems).union(around)
 
     @property
     def span(self) -> Span:
@@ -115,20 +116,28 @@ class Ledger:
             tables, years = Tables(passage.text), _heading_years(passage)
             for place in sorted(place for place in by_unit if place >= 0):
                 years = years_of(by_unit[place]) or years
-                yield from _entries(by_unit[place], units[place], passage.text, years, tables)
+                yield from _entries(by_unit[place], units[place], passage.text, years, tables, _lead(units, place))
+
+
+def _lead(units: Sequence[Unit], place: int) -> str:
+    """The sentence before one, or before the list that it is an item of."""
+    before = place - 1
+    while before >= 0 and _ITEM.match(units[place].text) and _ITEM.match(units[before].text):
+        before -= 1
+    return units[before].text if before >= 0 else ""
 
 
 def _entries(
-    figures: Sequence[Figure], unit: Unit, text: str, years: frozenset[int], tables: Tables
+    figures: Sequence[Figure], unit: Unit, text: str, years: frozenset[int], tables: Tables, lead: str
 ) -> Iterator[Entry]:
     """Figures with their binding; a sentence without years goes on about those of the sentences before it."""
     for figure, said in zip(figures, bind(text, (unit.start, unit.end), figures), strict=True):
         if cell := tables.at(figure.start):
             context = f"{cell.label} {cell.header}"
             own = years_of(read_figures(context)) or years
-            yield Entry(figure, unit, text, own, context, periods_of(figure, context), cell.section)
+            yield Entry(figure, unit, text, own, context, periods_of(figure, context), cell.section, is_cell=True)
         else:
-            yield Entry(figure, unit, text, said.years or years, said.clause, said.periods)
+            yield Entry(figure, unit, text, said.years or years, said.clause, said.periods, lead)
 
 
 def _heading_years(passage: Passage) -> frozenset[int]:

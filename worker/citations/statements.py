@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from worker.citations.answering import is_bare_yes, lacks_number, leans_on_question, ranks, repeats
+from worker.citations.answering import (
+    is_bare_yes,
+    lacks_number,
+    leans_on_question,
+    ordinals,
+    repeats,
+    subject,
+)
 from worker.citations.figures import check_figures
 from worker.citations.flips import find_flips, is_negated
 from worker.citations.ledger import Entry, Ledger
@@ -56,6 +63,11 @@ class Grounds:
         """The answers read so far."""
         self.shares: dict[Clause, dict[str, float]] = {}
         """How much of a clause each document carries, as far as it was asked."""
+
+    @cached_property
+    def asked_in_another_language(self) -> bool:
+        """Whether the words of the question cannot be looked for in the evidence."""
+        return self.is_english and bool(self.question) and not is_english(self.question)
 
     @cached_property
     def is_english(self) -> bool:
@@ -177,17 +189,32 @@ def _carriers(
     One that leans on its question says what was asked as well: a bare name or figure stands somewhere nearly always,
     so the sentence or table cell that holds it must carry the question too.
     """
-    if not leans_on_question(words, stems):
+    if not leans_on_question(words, stems) or grounds.asked_in_another_language:
         return grounds.evidence.best_units(stems)[:1]
     if lacks_number(words, grounds.question):
         return ()
-    rank = ranks(grounds.asked)
-    said = stems if set(stems) & set(grounds.asked) else (*stems, *grounds.asked)
+    asked = subject(grounds.asked)
     if entries:
-        held = [(entry.unit, entry.vocabulary) for entry in entries]
-        return [(unit, grounds.evidence.coverage(said, words)) for unit, words in held if rank <= words]
-    both = grounds.evidence.best_for_both(stems, grounds.asked)
-    return [(unit, coverage) for unit, coverage in both if rank <= unit.vocabulary]
+        return _holding(entries, stems if set(stems) & set(asked) else (*stems, *asked), grounds)
+    if is_bare_yes(words):
+        return _speaking_of(asked, grounds)
+    row = ordinals(asked) & grounds.evidence.vocabulary
+    both = grounds.evidence.best_for_both(stems, asked)
+    return [(unit, coverage) for unit, coverage in both if row <= unit.vocabulary]
+
+
+def _holding(entries: Sequence[Entry], said: Sequence[str], grounds: Grounds) -> Sequence[tuple[Unit, float]]:
+    """The sentences and cells with the figures of a statement, and how much of what it says they hold together."""
+    figures = {entry.figure.value for entry in entries}
+    together = frozenset[str]().union(*(entry.vocabulary for entry in entries)) if len(figures) > 1 else frozenset()
+    return [(entry.unit, grounds.evidence.coverage(said, entry.vocabulary | together)) for entry in entries]
+
+
+def _speaking_of(asked: Sequence[str], grounds: Grounds) -> Sequence[tuple[Unit, float]]:
+    """The best sentence of the passage that speaks of most of what was asked: a table says its yes in two places."""
+    covered = grounds.evidence.passage_coverage(asked)
+    best = grounds.evidence.best_units(asked)[:1]
+    return [(unit, covered[unit.passage]) for unit, _ in best if covered[unit.passage] >= SUPPORTED]
 
 
 def _entries(text: str, sentence: Offsets, figures: Sequence[FigureCheck], grounds: Grounds) -> Sequence[Entry]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -87,6 +87,11 @@ class Evidence:
             sum(weight for word, weight in weights.items() if word in vocabulary) / (total or 1.0)
             for vocabulary in vocabularies
         ]
+
+    @property
+    def vocabulary(self) -> Set[str]:
+        """The content stems of all passages with their headings."""
+        return self._weights.keys()
 
     def unseen(self, words: Iterable[str]) -> set[str]:
         """The stems that neither a passage, nor a heading, nor a document's name holds."""
