@@ -160,9 +160,8 @@ def _statement(text: str, sentence: Offsets, grounds: Grounds, quotes: tuple[Quo
     figures = tuple(check_figures(text, sentence, grounds.ledger, grounds.question))
     best = grounds.evidence.best_units(stems)
     kind = _kind(words, stems, figures, grounds)
-    entries = _entries(text, sentence, figures, grounds)
     unit, support = (
-        _support(words, stems, entries, grounds) if kind == "claim" else (best[0][0] if best else None, 0.0)
+        _support(text, sentence, stems, figures, grounds) if kind == "claim" else (best[0][0] if best else None, 0.0)
     )
     figures = _settled(figures, kind, support, stems, grounds)
     flips = _flips(words, stems, best, figures, grounds, support) if kind == "claim" else ()
@@ -173,28 +172,29 @@ def _statement(text: str, sentence: Offsets, grounds: Grounds, quotes: tuple[Quo
 
 
 def _support(
-    words: str, stems: Sequence[str], entries: Sequence[Entry], grounds: Grounds
+    text: str, sentence: Offsets, stems: Sequence[str], figures: Sequence[FigureCheck], grounds: Grounds
 ) -> tuple[Unit | None, float]:
     """The evidence sentence that carries a statement, and how much of it."""
-    carriers = _carriers(words, stems, entries, grounds)
+    carriers = _carriers(text, sentence, stems, figures, grounds)
     unit, support = max(carriers, key=lambda each: each[1], default=(None, 0.0))
-    return _rescued(words, unit, support, grounds) if support < SUPPORTED else (unit, support)
+    return _rescued(text[slice(*sentence)], unit, support, grounds) if support < SUPPORTED else (unit, support)
 
 
 def _carriers(
-    words: str, stems: Sequence[str], entries: Sequence[Entry], grounds: Grounds
+    text: str, sentence: Offsets, stems: Sequence[str], figures: Sequence[FigureCheck], grounds: Grounds
 ) -> Sequence[tuple[Unit, float]]:
     """The evidence sentences that may carry a statement.
 
     One that leans on its question says what was asked as well: a bare name or figure stands somewhere nearly always,
     so the sentence or table cell that holds it must carry the question too.
     """
+    words = text[slice(*sentence)]
     if not leans_on_question(words, stems) or grounds.asked_in_another_language:
         return grounds.evidence.best_units(stems)[:1]
     if lacks_number(words, grounds.question):
         return ()
     asked = subject(grounds.asked)
-    if entries:
+    if entries := _entries(text, sentence, figures, grounds):
         return _holding(entries, stems if set(stems) & set(asked) else (*stems, *asked), grounds)
     if is_bare_yes(words):
         return _speaking_of(asked, grounds)
