@@ -143,8 +143,8 @@ def _conflict(figure: Figure, entry: Entry, said: Binding, ledger: Ledger) -> st
 
 
 def _turns_negative(figure: Figure, said: Binding, entry: Entry) -> bool:
-    """A minus, and no bullet, where the evidence speaks of no decline."""
-    inside = said.before.strip(" ")[-1:] not in ("", "\n")
+    """A minus, and neither a bullet nor an aside in brackets, where the evidence speaks of no decline."""
+    inside = said.before.strip(" ")[-1:] not in ("", "\n", "(")
     return inside and figure.sign == "-" and not entry.figure.sign and not _DECLINE.search(entry.unit.text)
 
 

@@ -97,7 +97,7 @@ _FIGURE = re.compile(
         (?P<currency>US\$|C\$|USD[ ]?|EUR[ ]?|GBP[ ]?|CHF[ ]?|[$€£¥][ ]?)?(?P<inner>[-−])?
         (?P<digits>{_DIGITS})(?P<fraction>[ ]?[½¼¾⅓⅔⅛]|[ ]\d{{1,2}}/\d{{1,2}}(?![\d/]))?
         (?P<ordinal>(?:st|nd|rd|th)\b)?
-        (?:[ {_THIN}]?(?P<scale>{_SCALE}))?(?:[ {_THIN}]?-?(?P<unit>{_UNIT}))?(?:{_PER})?)
+        (?:(?P<closed>\))?[ {_THIN}]?(?P<scale>{_SCALE}))?(?:[ {_THIN}]?-?(?P<unit>{_UNIT}))?(?:{_PER})?)
     |(?P<vulgar>[½¼¾⅓⅔⅛])
     |(?P<multiple>\b(?:{"|".join(_MULTIPLES)})\b)
     |(?P<words>\b(?:(?:{_WORD})(?:[ -](?:{_WORD}|{_LARGE}|and(?=[ ](?:{_WORD})\b)))*+\b|(?:a[ ])?(?:{_LARGE})(?=[ ]))
@@ -220,9 +220,8 @@ def _number(match: re.Match[str]) -> Figure | None:
     factor = Decimal(10) ** _SCALES.get(_plain(match["scale"]), 0)
     unit = _unit(_plain(match["currency"]), _plain(match["unit"]))
     sign = (match["sign"] or match["inner"] or "").strip()
-    bracketed = (
-        match.string[match.start() - 1 : match.start()] == "(" and match.string[match.end() : match.end() + 1] == ")"
-    )
+    opened = match.string[match.start() - 1 : match.start()] == "("
+    bracketed = opened and bool(match["closed"] or match.string[match.end() : match.end() + 1] == ")")
     period = _PERIODS.get(_plain(match["per"] or match["adverb"]), "")
     if _is_year(match, digits, unit):
         return Figure(match.start(), match.end(), "year", value)
