@@ -128,6 +128,14 @@ def test_figures_that_answer_together_carry_the_question_together():
     assert sources("$30 and $15", question) == ["fees.md"]
 
 
+def test_figures_of_two_documents_do_not_carry_a_question_together():
+    other = Passage(name="other.md", text="The annual report costs $15.")
+    question = "What are the fees for a wire transfer abroad and for a certified annual report by courier?"
+    shown = (Passage(name="wire.md", text="A wire transfer costs $30."), other)
+    verdict = enforce_citations("$30 and $15\nSources: wire.md, other.md", shown, question=question)
+    assert not verdict.sources
+
+
 def test_digits_alone_are_of_no_language():
     assert "other_language" not in check("1994 – 1995", "Which years?").flags
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from worker.citations.numerals import read_figures
 from worker.citations.wording import content_stems
 
 # Only these questions are never answered in their own words; `Is it ...?` is, `Gold or Silver?` by one of them.
@@ -27,11 +28,10 @@ _IN_NAMES = re.compile(r"an?|and|at|d[ei]|des|for|from|in|l[ae]|of|on|the|to|und
 # With so few words of its own a sentence leans on what was asked; without an auxiliary verb, with one more.
 _FEW, _FEW_WITHOUT_VERB = 3, 4
 _WANTS_NUMBER = re.compile(r"\bhow (?:many|old)\b|\b(?:what|which) (?:year|percentage|percent|number)\b", re.I)
+# What answers that without a number.
 _QUANTITY = re.compile(
-    r"\d|\b(?:no|none|nothing|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|"
-    r"twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundreds?|thousands?|millions?|billions?|half|quarter|"
-    r"third|all|both|each|every|full|entire|whole|several|many|few|unlimited|once|twice|single|double|dozens?|"
-    r"an? (?:year|month|week|day|pair|couple)|only)\b",
+    r"\b(?:no|none|nothing|half|quarter|third|all|both|each|every|full|entire|whole|several|many|few|only|unlimited|"
+    r"once|twice|single|double|dozens?|hundreds?|thousands?|millions?|an? (?:year|month|week|day|pair|couple))\b",
     re.I,
 )
 _ORDINALS = frozenset(content_stems("first second third fourth fifth"))
@@ -71,7 +71,7 @@ def is_bare_yes(words: str) -> bool:
 
 def lacks_number(words: str, question: str) -> bool:
     """Whether a number was asked for and none is said."""
-    return bool(_WANTS_NUMBER.search(question)) and not _QUANTITY.search(words)
+    return bool(_WANTS_NUMBER.search(question)) and not (read_figures(words) or _QUANTITY.search(words))
 
 
 def ordinals(asked: Sequence[str]) -> frozenset[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
 from typing import Literal
 
@@ -198,16 +200,27 @@ def _carriers(
         return _holding(entries, stems if set(stems) & set(asked) else (*stems, *asked), grounds)
     if is_bare_yes(words):
         return _speaking_of(asked, grounds)
-    row = ordinals(asked) & grounds.evidence.vocabulary
     both = grounds.evidence.best_for_both(stems, asked)
-    return [(unit, coverage) for unit, coverage in both if row <= unit.vocabulary]
+    return [(unit, coverage) for unit, coverage in both if not _is_another_in_the_row(unit, asked, grounds)]
+
+
+def _is_another_in_the_row(unit: Unit, asked: Sequence[str], grounds: Grounds) -> bool:
+    """Whether a sentence leaves out the `first` that was asked for, and its passage has one elsewhere."""
+    return bool(ordinals(asked) & grounds.evidence.vocabulary_of(unit.passage) - unit.vocabulary)
 
 
 def _holding(entries: Sequence[Entry], said: Sequence[str], grounds: Grounds) -> Sequence[tuple[Unit, float]]:
-    """The sentences and cells with the figures of a statement, and how much of what it says they hold together."""
-    figures = {entry.figure.value for entry in entries}
-    together = frozenset[str]().union(*(entry.vocabulary for entry in entries)) if len(figures) > 1 else frozenset()
-    return [(entry.unit, grounds.evidence.coverage(said, entry.vocabulary | together)) for entry in entries]
+    """The sentences and cells with the figures of a statement; different ones of one passage carry it together."""
+    figures, together = defaultdict[int, set[Decimal]](set), defaultdict[int, set[str]](set)
+    for entry in entries:
+        figures[entry.unit.passage].add(entry.figure.value)
+        together[entry.unit.passage] |= entry.vocabulary
+    found: list[tuple[Unit, float]] = []
+    for entry in entries:
+        passage = entry.unit.passage
+        vocabulary = together[passage] if len(figures[passage]) > 1 else entry.vocabulary
+        found.append((entry.unit, grounds.evidence.coverage(said, vocabulary)))
+    return found
 
 
 def _speaking_of(asked: Sequence[str], grounds: Grounds) -> Sequence[tuple[Unit, float]]:

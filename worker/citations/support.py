@@ -72,7 +72,7 @@ class Evidence:
         """
         return self._weights.get(word, 1.0)
 
-    def coverage(self, words: Sequence[str], vocabulary: frozenset[str]) -> float:
+    def coverage(self, words: Sequence[str], vocabulary: Set[str]) -> float:
         """The weighted share of the stems that a vocabulary holds, 0..1; 0 for no stems."""
         return self._coverages(words, [vocabulary])[0]
 
@@ -80,7 +80,7 @@ class Evidence:
         """The coverage of the stems by each passage."""
         return self._coverages(words, self._vocabularies)
 
-    def _coverages(self, words: Sequence[str], vocabularies: Iterable[frozenset[str]]) -> list[float]:
+    def _coverages(self, words: Sequence[str], vocabularies: Iterable[Set[str]]) -> list[float]:
         weights = {word: self.weight(word) for word in words}
         total = sum(weights.values())
         return [
@@ -88,10 +88,9 @@ class Evidence:
             for vocabulary in vocabularies
         ]
 
-    @property
-    def vocabulary(self) -> Set[str]:
-        """The content stems of all passages with their headings."""
-        return self._weights.keys()
+    def vocabulary_of(self, passage: int) -> frozenset[str]:
+        """The content stems of a passage with its headings."""
+        return self._vocabularies[passage]
 
     def unseen(self, words: Iterable[str]) -> set[str]:
         """The stems that neither a passage, nor a heading, nor a document's name holds."""
