@@ -9,11 +9,13 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from benchmarks.tabulating import show, write
 from worker.citations import enforce_citations
 from worker.embedding import Embedder, bundled_model
+from worker.likeness import Likeness
 from worker.records import Passage
 
 RUNS = 15
@@ -51,6 +53,14 @@ def answer(run: int) -> str:
     return " ".join(sentences)
 
 
+def paraphrased(run: int) -> str:
+    """As many sentences that hardly share a word with the evidence: each is compared with it by the embedder."""
+    return " ".join(
+        f"Whoever suffers mishap {run} with {topic} matters bears a certain part alone, and money arrives soon."
+        for topic in TOPICS * 2
+    )
+
+
 def median_ms(call: Callable[[int], object]) -> float:
     """The median of several runs, none of which was seen before, after one to warm up, in milliseconds."""
     call(RUNS)
@@ -68,12 +78,17 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where to write the figures")
     arguments = parser.parse_args()
     embedder = Embedder(str(bundled_model()))
-    enforce = median_ms(lambda run: enforce_citations(answer(run), passages(run), question=QUESTION))
+    check = partial(enforce_citations, question=QUESTION, similarity=Likeness(embedder))
+    enforce = median_ms(lambda run: check(answer(run), passages(run)))
+    paraphrase = median_ms(lambda run: check(paraphrased(run), passages(run)))
+    alone = median_ms(lambda run: check(answer(run), passages(run), similarity=None))
     embed = median_ms(lambda run: embedder.embed_query(QUESTION))
     figures = {
         "enforce_ms": enforce,
         "embed_ms": embed,
         "enforce_vs_embedding": enforce / embed,
+        "paraphrases_ms": paraphrase,
+        "without_embedder_ms": alone,
         "words": len(answer(0).split()),
     }
     show("One answer", ["", "value"], list(figures.items()))

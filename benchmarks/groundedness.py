@@ -21,9 +21,10 @@ from typing import Any
 
 from benchmarks.tabulating import show, write
 from worker.citations.grounding import WEAKLY_GROUNDED, novelty, ungrounded
+from worker.citations.grounds import Grounds
 from worker.citations.refusals import refuses
 from worker.citations.sentences import split_sentences
-from worker.citations.statements import Grounds, read_statements
+from worker.citations.statements import read_statements
 from worker.records import Passage
 
 Row = dict[str, Any]

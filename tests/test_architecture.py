@@ -106,6 +106,7 @@ ARROWS = {
     worker.database: worker.errors
     worker.store: worker.database worker.errors worker.records worker.scripts worker.stored
     worker.verification: worker.store worker.stored
+    worker.likeness: worker.calibration
     worker.lease: worker.database worker.errors
     worker.claims: producer.names worker.database worker.errors
     worker.filters: worker.stored
@@ -136,8 +137,8 @@ ARROWS = {
     worker.repair: worker.records
     worker.attempts: worker.citations worker.connectors worker.conversation worker.drafts worker.errors \
         worker.prompt worker.records worker.repair worker.stopwatch worker.unfinished
-    worker.answer: worker.attempts worker.connectors worker.conversation worker.drafts worker.errors \
-        worker.evidence worker.filters worker.prompt worker.records worker.stopwatch
+    worker.answer: worker.attempts worker.citations worker.connectors worker.conversation worker.drafts \
+        worker.errors worker.evidence worker.filters worker.prompt worker.records worker.stopwatch
     worker.journal: worker.errors
     worker.capacity: worker.errors worker.journal
     worker.delivery: worker.errors worker.journal
@@ -147,7 +148,7 @@ ARROWS = {
     worker.access: producer.grants producer.names worker.errors
     worker.runtime: worker.access worker.answer worker.claims worker.config worker.connectors worker.drafts \
         worker.embedding worker.database worker.errors worker.faults worker.index worker.ingest worker.journal \
-        worker.noticeboard worker.pace worker.single worker.store worker.stored worker.verification
+        worker.likeness worker.noticeboard worker.pace worker.single worker.store worker.stored worker.verification
     worker.translation: producer.contract worker.citations worker.filters worker.records worker.stored
     worker.tasks: producer.contract producer.errors producer.grants producer.names worker.capacity worker.delivery \
         worker.errors worker.lease worker.nights worker.records worker.runtime worker.stopping worker.translation

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from worker.attempts import Asked, Attempts, reason
+from worker.citations import Similarity
 from worker.connectors import Connector
 from worker.conversation import Turns
 from worker.drafts import Trace
@@ -22,7 +23,7 @@ class AnswerFlow:
     """Holds what lives as long as the process; safe to share among threads.
 
     `top_k`, `evidence_tokens`, `min_score` and `answer_tokens` are what a question gets that asks for nothing else;
-    `repairs`, `fallback` and `trace` are explained in `Attempts`.
+    `repairs`, `fallback`, `similarity` and `trace` are explained in `Attempts`.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class AnswerFlow:
         answer_tokens: int,
         repairs: Mapping[str, int] | None = None,
         fallback: str = "",
+        similarity: Similarity | None = None,
         trace: Trace | None = None,
     ) -> None:
         self._embedder = embedder
@@ -45,7 +47,12 @@ class AnswerFlow:
         self._evidence_tokens = evidence_tokens
         self._min_score = min_score
         self._attempts = Attempts(
-            connectors, answer_tokens=answer_tokens, repairs=repairs, fallback=fallback, trace=trace
+            connectors,
+            answer_tokens=answer_tokens,
+            repairs=repairs,
+            fallback=fallback,
+            similarity=similarity,
+            trace=trace,
         )
 
     def answer(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from worker.citations import enforce_citations
+from worker.citations import Similarity, enforce_citations
 from worker.connectors import Connector
 from worker.conversation import Turns, asked_before, in_context
 from worker.drafts import Trace
@@ -46,6 +46,7 @@ class Attempts:
 
     `repairs` says how often a connector is asked again where the check removed something; one that is not named is
     asked once. `fallback` names the connector that answers where the check refused every draft; "" for none.
+    `similarity` is what the check compares words and sentences with.
     """
 
     def __init__(
@@ -55,12 +56,14 @@ class Attempts:
         answer_tokens: int,
         repairs: Mapping[str, int] | None = None,
         fallback: str = "",
+        similarity: Similarity | None = None,
         trace: Trace | None = None,
     ) -> None:
         self._connectors = connectors
         self._answer_tokens = answer_tokens
         self._repairs = repairs or {}
         self._fallback = fallback
+        self._similarity = similarity
         self._trace = trace
 
     def require(self, name: str) -> None:
@@ -109,7 +112,7 @@ class Attempts:
             self._trace.write(asked.id, prompt, draft)
         shown = asked.passages[: draft.shown]
         with watch.stage("check"):
-            verdict = _check(draft, shown, asked)
+            verdict = _check(draft, shown, asked, self._similarity)
         return Attempt(verdict, connector, shown, draft.model, draft.usage)
 
 
@@ -122,7 +125,7 @@ def reason(verdict: Verdict) -> str:
     return "truncated" if verdict.truncated else "model_abstained"
 
 
-def _check(draft: Draft, shown: tuple[Passage, ...], asked: Asked) -> Verdict:
+def _check(draft: Draft, shown: tuple[Passage, ...], asked: Asked, similarity: Similarity | None) -> Verdict:
     text = finished(draft.text) if draft.truncated else draft.text
     verdict = enforce_citations(
         text,
@@ -131,5 +134,6 @@ def _check(draft: Draft, shown: tuple[Passage, ...], asked: Asked) -> Verdict:
         before=asked_before(asked.history),
         citations=draft.citations,
         policy=asked.policy,
+        similarity=similarity,
     )
     return replace(verdict, truncated=verdict.truncated or draft.truncated)

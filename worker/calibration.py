@@ -14,6 +14,7 @@ whether a passage on the subject answers the question: that is left to the check
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -54,6 +55,20 @@ def threshold(
         share: 0 for the average of unrelated pairs, 1 for that of related ones.
     """
     cosines = questions @ passages.T
-    related = np.diag(cosines)
-    unrelated = cosines[~np.eye(len(cosines), dtype=np.bool_)]
-    return float(unrelated.mean() + share * (related.mean() - unrelated.mean()))
+    related, apart = np.diag(cosines).mean(), _mean_apart(cosines)
+    return float(apart + share * (related - apart))
+
+
+def unrelated(embed: Callable[[Sequence[str]], npt.NDArray[np.float32]]) -> float:
+    """Return the average cosine of texts on different subjects, the passages of `PAIRS`.
+
+    Args:
+        embed: gives the (n, d) unit vectors of n texts.
+    """
+    vectors = embed([passage for _, passage in PAIRS])
+    return _mean_apart(vectors @ vectors.T)
+
+
+def _mean_apart(cosines: npt.NDArray[np.float32]) -> float:
+    """The average of a square of cosines but for its diagonal."""
+    return float(cosines[~np.eye(len(cosines), dtype=np.bool_)].mean())

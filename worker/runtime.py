@@ -121,6 +121,7 @@ class Runtime:
         """The answer flow with its resident index."""
         from worker.answer import AnswerFlow
         from worker.drafts import Trace
+        from worker.likeness import Likeness
 
         minimum = self.config.min_score
         return AnswerFlow(
@@ -133,6 +134,7 @@ class Runtime:
             answer_tokens=self.config.answer_tokens,
             repairs={"local": self.config.repair_attempts},
             fallback="" if self.config.fallback == "off" else self.config.fallback,
+            similarity=Likeness(self.embedder),
             trace=Trace(self.config.trace_dir) if self.config.trace_dir else None,
         )
 

@@ -27,6 +27,7 @@ from worker.errors import (
 )
 from worker.filters import Filter
 from worker.index import Index
+from worker.likeness import Likeness
 from worker.prompt import NO_ANSWER
 from worker.records import Chunk, Draft
 from worker.store import Store
@@ -73,6 +74,7 @@ def make_flow(embedder, index, connectors, **options):
         evidence_tokens=1000,
         min_score=embedder.min_score,
         answer_tokens=100,
+        similarity=Likeness(embedder),
         **options,
     )
 

@@ -33,6 +33,19 @@ def attempts(model, *, seconds):
     return flow.at(asked, Stopwatch())[1]
 
 
+def test_the_check_knows_like_words_where_it_is_told_them():
+    def unlike(texts, others):
+        return [[0.0] * len(others) for _ in texts]
+
+    def sources(similarity):
+        asked = Asked("1", "What is the excess for each accident?", (POLICY,), "local", "strict", time.time() + 60)
+        model = ScriptedConnector(["$500\nSources: auto_policy_2024.pdf"])
+        flow = Attempts({"local": model}, answer_tokens=50, similarity=similarity)
+        return [source.name for source in flow.at(asked, Stopwatch())[0].verdict.sources]
+
+    assert (sources(None), sources(unlike)) == (["auto_policy_2024.pdf"], [])
+
+
 def test_a_repair_that_would_not_end_in_time_is_not_begun():
     assert len(attempts(Timed([WRONG, POLICY.text], seconds=0.3), seconds=0.5)) == 1
 

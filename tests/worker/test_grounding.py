@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from worker.citations import enforce_citations
 from worker.citations.grounding import WEAKLY_GROUNDED, WRONG_FIGURE, ungrounded
-from worker.citations.statements import Grounds, read_statements
+from worker.citations.grounds import Grounds
+from worker.citations.statements import read_statements
 from worker.records import Passage
 
 SHOWN = (

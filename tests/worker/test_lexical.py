@@ -92,7 +92,7 @@ def test_words_of_a_query_language_are_only_words(index: LexicalIndex):
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.lists(st.integers(100, 120), max_size=4)), max_size=12))
 def test_the_index_follows_every_change(changes: list[tuple[int, list[int]]]):
-    """A dictionary gets the same changes; an empty list of chunks is a removal."""
+    """A dictionary gets the same changes; an empty list of chunks is a removal, and four chunks share a subject."""
     index, mirror = LexicalIndex(), {}
     for document, numbers in changes:
         index.remove(document)
@@ -100,7 +100,7 @@ def test_the_index_follows_every_change(changes: list[tuple[int, list[int]]]):
         mirror[document] = numbers
         for asked in (100, 110):
             expected = {(d, o) for d, held in mirror.items() for o, number in enumerate(held) if number == asked}
-            assert set(places(index, f"Form {asked}?")) == expected
+            assert set(places(index, f"Form {asked}?")) == (expected if len(expected) <= 3 else set())
 
 
 def test_any_text_may_be_indexed_and_asked():

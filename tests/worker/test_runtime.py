@@ -17,6 +17,7 @@ import pytest
 from tests.snapshots import content
 from tests.wire import serving
 from worker.config import load
+from worker.connectors.scripted import ScriptedConnector
 from worker.errors import EmbedderMismatch
 from worker.ingest import IngestFlow
 from worker.runtime import Runtime
@@ -67,6 +68,21 @@ def test_a_collection_that_this_embedder_did_not_write_is_refused_and_the_others
     for collection in ("foreign", "moved"):
         with pytest.raises(EmbedderMismatch):
             ask(collection)
+
+
+def test_a_workers_check_knows_like_words_by_its_own_embedder(store, embedder, tmp_path, redis_url):
+    text = "New paths were paid for in 1975. Elm Hollow Park was founded by the county in 1968."
+    (tmp_path / "park.txt").write_text(text)
+    IngestFlow(store=store, embedder=embedder).ingest(tmp_path, collection="parks")
+    runtime = Runtime(load({"RAG_BROKER_URL": redis_url}))
+
+    def sources(draft: str):
+        runtime.connectors["local"] = ScriptedConnector([f"{draft}\nSources: park.txt"] * 2)
+        question = "When was Elm Hollow Park established?"
+        answered = runtime.answers.answer(question, collection="parks", deadline=time.time() + 60)
+        return [source.name for source in answered.verdict.sources]
+
+    assert (sources("1968"), sources("1975")) == (["park.txt"], [])
 
 
 def test_a_worker_starts_while_redis_is_away(caplog):

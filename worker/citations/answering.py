@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from worker.citations.alignment import Asked
 from worker.citations.numerals import read_figures
+from worker.citations.sentences import split_sentences
 from worker.citations.wording import content_stems
 
 # Only these questions are never answered in their own words; `Is it ...?` is, `Gold or Silver?` by one of them.
@@ -15,6 +17,9 @@ _MAY_BE_REPEATED = re.compile(
     r"[,/:;]|\s[-–—]\s",
     re.I,
 )
+# What `Which city ...?` calls its answer, the evidence need not call it.
+_ANSWER_TYPE = re.compile(r"\b(?:which|what) (?:kinds? of |types? of )?[a-z]+", re.I)
+_CHOOSES = re.compile(r"\bor\b", re.I)
 _BARE_YES = re.compile(r"\W*(?:yes|yeah|yep|correct|right|true|no|nope|false|incorrect|wrong)\W*", re.I)
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _VERB = re.compile(
@@ -27,7 +32,9 @@ _LIST = re.compile(r"[,;]|\band\b|\bor\b", re.I)
 _IN_NAMES = re.compile(r"an?|and|at|d[ei]|des|for|from|in|l[ae]|of|on|the|to|und|v[ao]n", re.I)
 # With so few words of its own a sentence leans on what was asked; without an auxiliary verb, with one more.
 _FEW, _FEW_WITHOUT_VERB = 3, 4
-_WANTS_NUMBER = re.compile(r"\bhow (?:many|old)\b|\b(?:what|which) (?:year|percentage|percent|number)\b", re.I)
+_WANTS_NUMBER = re.compile(
+    r"\bhow (?:many|old|large|tall|heavy)\b|\b(?:what|which) (?:year|percentage|percent|number)\b", re.I
+)
 # What answers that without a number.
 _QUANTITY = re.compile(
     r"\b(?:no|none|nothing|half|quarter|third|all|both|each|every|full|entire|whole|several|many|few|only|unlimited|"
@@ -35,10 +42,15 @@ _QUANTITY = re.compile(
     re.I,
 )
 _ORDINALS = frozenset(content_stems("first second third fourth fifth"))
-# Words of a question that say what kind of answer is wanted, not what it is about.
+# Words of a question that say what kind of answer is wanted, not what it is about; and `the company`, as its own
+# documents say `we`.
 _FORM = frozenset(
     content_stems(
-        "much many long old often far year years date amount number name kind type tell give show list need get want"
+        "much many long old often far year years date day month time last amount number percent percentage value "
+        "money sum total period name kind type term characteristic purpose way thing people company mean meaning "
+        "happen locate describe explain tell give show list know need get want go goes come make do put keep offer "
+        "apply high low large small big good bad best better worst least late latest early earliest cheap cheaper "
+        "cheapest lower lowest higher highest larger largest smaller smallest maximum minimum"
     )
 )
 
@@ -56,6 +68,12 @@ def leans_on_question(words: str, stems: Sequence[str]) -> bool:
     if count < _FEW or _LIST.search(words):
         return count < _FEW
     return (count < _FEW_WITHOUT_VERB and not _VERB.search(words)) or _is_name(words)
+
+
+def restates(words: str, stems: Sequence[str], asked: Sequence[str]) -> bool:
+    """Whether a sentence repeats words of its question and adds next to nothing: `The limit of the plan is $500.`"""
+    said = set(stems)
+    return bool(said & set(asked)) and len(said - set(asked)) < _FEW and not _LIST.search(words)
 
 
 def _is_name(words: str) -> bool:
@@ -82,3 +100,13 @@ def ordinals(asked: Sequence[str]) -> frozenset[str]:
 def subject(asked: Sequence[str]) -> tuple[str, ...]:
     """The stems of a question but for those that only say what kind of answer is wanted; all, if no other is left."""
     return tuple(stem for stem in asked if stem not in _FORM) or tuple(asked)
+
+
+def asked_of(question: str) -> Asked:
+    """What an evidence sentence must speak of to answer a question.
+
+    Nothing for `Is it ...?`, which a sentence about the opposite answers, and where one of several things is chosen.
+    """
+    asking = [question[start:end] for start, end in split_sentences(question)]
+    open_ones = [each for each in asking if _ASKS_FOR_MORE.search(each) and not _CHOOSES.search(each)]
+    return Asked.of(_ANSWER_TYPE.sub("what", " ".join(open_ones)), _FORM)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from worker.citations.wording import stem
+
 # Only words that cannot both hold of the same figure or rule in plain financial and insurance language.
 _SETS = (
     ("single", "married", "joint", "jointly", "head of household", "separately"),
@@ -44,10 +46,23 @@ _SETS = (
     ("auto", "homeowner", "renter", "umbrella", "dental", "vision"),
     ("car", "homeowner", "renter", "umbrella", "dental", "vision"),
 )
+# Words that an embedder finds alike and that mean different things; in one text both may hold.
+_OPPOSITES = (
+    "buy sell", "buyer seller", "lend borrow", "import export", "hire fire", "appoint resign", "employer employee",
+    "husband wife", "mother father", "son daughter", "brother sister", "male female", "man woman", "boy girl",
+    "marry divorce", "marriage divorce", "born die", "accept reject", "approve deny", "allow prohibit forbid",
+    "include exclude", "open close", "begin end", "start end", "start stop", "win lose", "arrive leave", "add remove",
+    "increase decrease", "rise fall", "grow shrink", "minimum maximum", "small large", "small big", "short long",
+    "high low", "highest lowest", "smallest largest", "shortest longest", "cheap expensive", "young old",
+    "youngest oldest", "early late", "earliest latest", "lowest highest", "best worst", "before after", "north south",
+    "north east", "north west", "south east", "south west", "east west", "first second third fourth fifth last",
+    "daily weekly monthly quarterly annual", "daily weekly monthly quarterly yearly", "day week month quarter year",
+)  # fmt: skip
 _BY_WORD: dict[str, list[frozenset[str]]] = {}
 for _set in _SETS:
     for _word in _set:
         _BY_WORD.setdefault(_word, []).append(frozenset(_set))
+_STEMMED = tuple(frozenset(map(stem, group)) for group in (*_SETS, *(line.split() for line in _OPPOSITES)))
 _FINDER = re.compile(
     r"(?<![\w-])(?:" + "|".join(sorted(map(re.escape, _BY_WORD), key=len, reverse=True)) + r")(?=s?(?![\w-]))"
 )
@@ -69,6 +84,13 @@ def contrast(statement: str, evidence: str) -> tuple[str, str] | None:
             if others and not group & set(said) & set(shown):
                 return word, others[0]
     return None
+
+
+@lru_cache(maxsize=4096)
+def opposed(word: str, other: str) -> bool:
+    """Whether two words, whatever their forms, name different things of one kind, `buyer` and `seller`."""
+    stems = {stem(word), stem(other)}
+    return len(stems) > 1 and any(stems <= group for group in _STEMMED)
 
 
 @lru_cache(maxsize=4096)

@@ -6,8 +6,10 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from worker.citations.findings import FOUND, SUPPORTED, Clause, Statement
+from worker.citations.grounds import Grounds
 from worker.citations.mentions import Mention
-from worker.citations.statements import FOUND, LEAST_CARRIED, SUPPORTED, Clause, Grounds, Statement
+from worker.citations.statements import LEAST_CARRIED
 from worker.citations.support import RELATIVE_FLOOR, Unit
 from worker.records import CitedSource
 

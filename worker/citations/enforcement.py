@@ -7,10 +7,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from worker.citations.alignment import Similarity
 from worker.citations.crediting import carries_clause, cite, credit
 from worker.citations.editing import Edit, apply_edits
 from worker.citations.escaping import needs_escaping, printable_name
+from worker.citations.findings import SUPPORTED, Statement
 from worker.citations.grounding import WEAKLY_GROUNDED, ungrounded
+from worker.citations.grounds import Grounds
 from worker.citations.markers import widen
 from worker.citations.mentions import Mention
 from worker.citations.naming import NAME_SHAPES, looks_like_a_name
@@ -18,13 +21,7 @@ from worker.citations.prose import UNAVAILABLE
 from worker.citations.reading import Reading, read
 from worker.citations.refusals import is_deflection, is_small_talk, refuses
 from worker.citations.reporting import report_figures, report_flags, report_quotes, report_sentences
-from worker.citations.statements import (
-    SUPPORTED,
-    Grounds,
-    Similarity,
-    Statement,
-    read_statements,
-)
+from worker.citations.statements import read_statements
 from worker.records import Citation, CitedSource, DroppedCitation, Passage, Verdict
 
 REFUSAL = "I don't have an answer for you."
@@ -80,7 +77,9 @@ def enforce_citations(
     `before` is what was asked before the question: its figures may be reckoned with as the question's may, and no
     answer need speak of it. `citations` are those that a connector received as structure. Policy `strict` removes a
     sentence with a figure or a quotation that the evidence does not hold; `flag` keeps and flags it. `similarity`
-    gives the cosines between two lists of texts; it may rescue a paraphrase, and never vouches for a figure.
+    tells how alike texts are: with it, evidence must speak of all that is asked, in those words or like ones, to be
+    the source of an answer of few words, and it may rescue a paraphrase; it never vouches for a figure. Raises what
+    `similarity` raises.
     """
     grounds = Grounds(passages, question, similarity, before)
     rounds: list[_Round] = []

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from worker.citations.statements import Grounds, Statement
+from worker.citations.findings import Statement
+from worker.citations.grounds import Grounds
 
 # An answer with more than this outside the evidence is weakly grounded: the 95th percentile of human-written answers
 # that are grounded (mtRAG, answerable questions). A wrong figure counts for this part of a wholly new sentence. That

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from worker.citations.findings import Statement
+from worker.citations.grounds import Grounds
 from worker.citations.mentions import Mention
-from worker.citations.statements import Grounds, Statement
 from worker.records import FigureCheck, QuoteCheck, SentenceCheck
 
 _FIGURE_FLAGS = {

@@ -77,7 +77,8 @@ def words(text: str) -> list[str]:
 @lru_cache(maxsize=_TEXTS)
 def content_stems(text: str) -> tuple[str, ...]:
     """The stems of the words that carry meaning, in order."""
-    return tuple(stem(word.removesuffix("'s")) for word in words(text) if word not in _EMPTY and len(word) > 1)
+    bare = (word.removesuffix("'s") for word in words(text) if word not in _EMPTY)
+    return tuple(stem(word) for word in bare if word not in _EMPTY and len(word) > 1)
 
 
 def is_english(text: str) -> bool:

@@ -1,0 +1,68 @@
+"""What an answer is held against, each part read once: the passages shown, their figures, the question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+from worker.citations.alignment import Similarity, speaks_of
+from worker.citations.answering import asked_of
+from worker.citations.findings import Clause, Statement
+from worker.citations.ledger import Ledger
+from worker.citations.naming import Shown
+from worker.citations.quotes import QuoteIndex
+from worker.citations.support import Evidence, Unit
+from worker.citations.wording import content_stems, is_english
+from worker.records import Passage
+
+_SUFFIX = re.compile(r"\.\w{1,5}$")
+
+
+class Grounds:
+    """What an answer is held against: the passages shown and the question, each read once."""
+
+    def __init__(
+        self, passages: Sequence[Passage], question: str = "", similarity: Similarity | None = None, before: str = ""
+    ) -> None:
+        self.passages = tuple(passages)
+        self.question = f"{before} {question}".strip()
+        self.asked = content_stems(question)
+        """The words of the question itself: an answer need not speak of what was asked before it."""
+        self._asked_of = asked_of(question)
+        self.shown = Shown([passage.name for passage in passages], [passage.text for passage in passages])
+        self.evidence = Evidence(passages)
+        self.ledger = Ledger(self.evidence)
+        self.quotes = QuoteIndex.of(passages)
+        self.similarity = similarity
+        self.read: dict[str, tuple[Statement, ...]] = {}
+        """The answers read so far."""
+        self.shares: dict[Clause, dict[str, float]] = {}
+        """How much of a clause each document carries, as far as it was asked."""
+
+    def is_asked_of(self, unit: Unit) -> bool:
+        """Whether an evidence sentence speaks of all that the question asks; its document's name tells of what.
+
+        Always, where like words are not known, or not asked for.
+        """
+        if self.similarity is None or not self.compares_words:
+            return True
+        passage = self.passages[unit.passage]
+        name = _SUFFIX.sub("", passage.name).replace("_", " ")
+        around = f"{name} {unit.context}"
+        return speaks_of(f"{around} {unit.text}", f"{around} {passage.text}", self._asked_of, self.similarity)
+
+    @property
+    def compares_words(self) -> bool:
+        """Whether an evidence sentence must speak of what is asked."""
+        return self.similarity is not None and self.is_english and bool(self._asked_of.words or self._asked_of.names)
+
+    @cached_property
+    def asked_in_another_language(self) -> bool:
+        """Whether the words of the question cannot be looked for in the evidence."""
+        return self.is_english and bool(self.question) and not is_english(self.question)
+
+    @cached_property
+    def is_english(self) -> bool:
+        """Whether the evidence is in a language whose words the checks can compare."""
+        return is_english(" ".join(passage.text for passage in self.passages)[:20000])
