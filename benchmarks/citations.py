@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.checking import check
 from benchmarks.tabulating import show, write
-from worker.citations import enforce_citations
 from worker.records import Passage
 
 Case = dict[str, Any]
@@ -31,7 +31,7 @@ class Result:
 def ours(case: Case) -> Result:
     """`enforce_citations` with policy `flag`, which changes nothing but what cites."""
     passages = [Passage(name=item["name"], text=item["text"]) for item in case["evidence"]]
-    verdict = enforce_citations(case["model_output"], passages, question=case.get("question") or "", policy="flag")
+    verdict = check(case["model_output"], passages, question=case.get("question") or "", policy="flag")
     return Result(tuple(source.name for source in verdict.sources), verdict.text, verdict.abstained)
 
 

@@ -9,13 +9,11 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
+from benchmarks.checking import check, embedder
 from benchmarks.tabulating import show, write
 from worker.citations import enforce_citations
-from worker.embedding import Embedder, bundled_model
-from worker.likeness import Likeness
 from worker.records import Passage
 
 RUNS = 15
@@ -77,12 +75,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, help="where to write the figures")
     arguments = parser.parse_args()
-    embedder = Embedder(str(bundled_model()))
-    check = partial(enforce_citations, question=QUESTION, similarity=Likeness(embedder))
-    enforce = median_ms(lambda run: check(answer(run), passages(run)))
-    paraphrase = median_ms(lambda run: check(paraphrased(run), passages(run)))
-    alone = median_ms(lambda run: check(answer(run), passages(run), similarity=None))
-    embed = median_ms(lambda run: embedder.embed_query(QUESTION))
+    enforce = median_ms(lambda run: check(answer(run), passages(run), question=QUESTION))
+    paraphrase = median_ms(lambda run: check(paraphrased(run), passages(run), question=QUESTION))
+    alone = median_ms(lambda run: enforce_citations(answer(run), passages(run), question=QUESTION))
+    embed = median_ms(lambda run: embedder().embed_query(QUESTION))
     figures = {
         "enforce_ms": enforce,
         "embed_ms": embed,

@@ -28,16 +28,14 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from benchmarks.checking import embedder, likeness
 from benchmarks.tabulating import show, write
 from worker.attempts import Asked, Attempts
-from worker.citations import Similarity
 from worker.config import WorkerConfig
 from worker.connectors import Connector, Health
 from worker.connectors.extract import ExtractConnector
 from worker.connectors.local import LocalConnector
 from worker.drafts import written
-from worker.embedding import Embedder
-from worker.likeness import Likeness
 from worker.prompt import Prompt
 from worker.records import Draft, Passage, Verdict
 from worker.stopwatch import Stopwatch
@@ -177,31 +175,23 @@ class Recording:
         self._connector.close()
 
 
-def run(
-    tasks: Sequence[Task], connectors: Mapping[str, Connector], similarity: Similarity, *, policy: str
-) -> dict[str, Count]:
+def run(tasks: Sequence[Task], connectors: Mapping[str, Connector], *, policy: str) -> dict[str, Count]:
     """Ask every question in every way; a repaired answer begins with the unrepaired one's own draft."""
     counts = {
         name: Count() for way in connectors for name in ((way, f"{way} repaired") if way != "extract" else (way,))
     }
     for number, task in enumerate(tasks, 1):
         for way, connector in connectors.items():
-            recording = Recording(connector)
-            _count(task, way, recording, _attempts(way, recording, similarity), policy, counts)
+            _count(task, way, connector, policy, counts)
         print(f"\r{number} of {len(tasks)}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     return counts
 
 
-def _attempts(way: str, connector: Connector, similarity: Similarity) -> Attempts:
+def _count(task: Task, way: str, connector: Connector, policy: str, counts: Mapping[str, Count]) -> None:
+    recording, watch = Recording(connector), Stopwatch()
     repairs = {way: int(way != "extract")}
-    return Attempts({way: connector}, answer_tokens=_ANSWER_TOKENS, repairs=repairs, similarity=similarity)
-
-
-def _count(
-    task: Task, way: str, recording: Recording, attempts: Attempts, policy: str, counts: Mapping[str, Count]
-) -> None:
-    watch = Stopwatch()
+    attempts = Attempts({way: recording}, answer_tokens=_ANSWER_TOKENS, repairs=repairs, similarity=likeness())
     asked = Asked("", task.question, task.passages, way, policy, time.time() + _ANSWER_SECONDS)
     best, each = attempts.at(asked, watch)
     first = watch.seconds["generate"] / len(each)
@@ -261,14 +251,13 @@ def main() -> None:
     tasks = answerable(arguments.data, arguments.questions - unknown, size)
     tasks += unanswerable(arguments.data, unknown, size)
     random.Random(_SEED).shuffle(tasks)
-    embedder = Embedder(device="cpu")
     with model_url() as url:
         connectors: dict[str, Connector] = {
             "free": LocalConnector(url),
             "constrained": LocalConnector(url, constrained=True),
-            "extract": ExtractConnector(embedder),
+            "extract": ExtractConnector(embedder()),
         }
-        counts = run(tasks, connectors, Likeness(embedder), policy=arguments.policy)
+        counts = run(tasks, connectors, policy=arguments.policy)
         for connector in connectors.values():
             connector.close()
     figures = {way: count.figures() for way, count in counts.items()}

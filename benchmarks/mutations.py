@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.checking import check
 from benchmarks.tabulating import show, write
 from worker.chunking import chunk_document
-from worker.citations import enforce_citations
 from worker.citations.numerals import read_figures
 from worker.citations.sentences import split_sentences
 from worker.documents import read_document
@@ -216,9 +216,9 @@ MUTATIONS: dict[str, Callable[[str, random.Random], str | None]] = {
 # --- measuring ---------------------------------------------------------------------------------
 
 
-def check(answer: Answer, text: str) -> Verdict:
+def judged(answer: Answer, text: str) -> Verdict:
     """The verdict on a text that cites the passage it comes from."""
-    return enforce_citations(f"{text} [1]", answer.passages, question=answer.question, policy="flag")
+    return check(f"{text} [1]", answer.passages, question=answer.question, policy="flag")
 
 
 def flagged(verdict: Verdict, kinds: Sequence[str]) -> bool:
@@ -236,7 +236,7 @@ class Tally:
 
     def add(self, answer: Answer, rng: random.Random) -> None:
         """Try every mutation that fits on one answer."""
-        twin = check(answer, answer.text)
+        twin = judged(answer, answer.text)
         wrong = [flag for flags in FLAGS.values() for flag in flags]
         self.false[answer.source].append(flagged(twin, wrong))
         if self.false[answer.source][-1]:
@@ -244,7 +244,7 @@ class Tally:
         for kind, mutate in MUTATIONS.items():
             mutated = mutate(answer.text, rng)
             if mutated and mutated != answer.text and not flagged(twin, FLAGS[kind]):
-                self._record(kind, answer, mutated, flagged(check(answer, mutated), FLAGS[kind]))
+                self._record(kind, answer, mutated, flagged(judged(answer, mutated), FLAGS[kind]))
         if answer.source == "irs":
             self._quote(answer, rng)
         self._name(answer, rng)
@@ -253,8 +253,8 @@ class Tally:
         quotation = answer.text.rstrip(".").replace('"', "")
         mutated = change_quotation(quotation, rng)
         shape = 'The page says "{}".'
-        if mutated and not flagged(check(answer, shape.format(quotation)), FLAGS["quote"]):
-            self._record("quote", answer, mutated, flagged(check(answer, shape.format(mutated)), FLAGS["quote"]))
+        if mutated and not flagged(judged(answer, shape.format(quotation)), FLAGS["quote"]):
+            self._record("quote", answer, mutated, flagged(judged(answer, shape.format(mutated)), FLAGS["quote"]))
 
     def _name(self, answer: Answer, rng: random.Random) -> None:
         name = answer.passages[0].name
@@ -262,7 +262,7 @@ class Tally:
         other = _replaced(name, digits, lambda digit: rng.choice([d for d in "0123456789" if d != digit]), rng)
         if other is None or any(other == passage.name for passage in answer.passages):
             return
-        verdict = enforce_citations(f"{answer.text}\n\nSources: {other}", answer.passages, policy="flag")
+        verdict = check(f"{answer.text}\n\nSources: {other}", answer.passages, policy="flag")
         gone = (
             not verdict.sources
             and other in {dropped.string for dropped in verdict.dropped}

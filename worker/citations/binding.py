@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from worker.citations.numerals import Figure
 from worker.citations.sentences import Offsets, split_clauses
@@ -21,6 +22,9 @@ _PERIOD_WORDS = {
     "daily": "day",
     "quarterly": "quarter",
 }
+# What may stand between a figure and the bracket that gives it anew, and in the bracket besides the other figure.
+_OPENED = re.compile(r"[^\W\d]*(?: [^\W\d][\w.%²]*){0,3} ?\((?:[^\W\d]+ )?")
+_CLOSED = re.compile(r"[^()\d]{0,20}[²2]?\)")
 _PERIOD = re.compile(
     rf"\b(?:{'|'.join(_PERIOD_WORDS)})\b|\b(?:per|each|every|a) (year|month|week|day|quarter)\b", re.I
 )
@@ -36,6 +40,8 @@ class Binding:
     """The sentence up to the figure."""
     years: frozenset[int]
     periods: frozenset[str]
+    beside: Figure | None = None
+    """The figure behind which it stands in brackets, as in `3.3 square miles (8.6 km2)`."""
 
 
 def bind(text: str, sentence: Offsets, figures: Sequence[Figure]) -> list[Binding]:
@@ -45,10 +51,19 @@ def bind(text: str, sentence: Offsets, figures: Sequence[Figure]) -> list[Bindin
     years = _years_by_figure(figures, places, len(clauses))
     if "respectively" in text[slice(*sentence)]:
         years = _paired(figures, years)
-    return [
+    bound = [
         _binding(text, sentence, clauses[place], figure, said)
         for figure, place, said in zip(figures, places, years, strict=True)
     ]
+    for place, (before, figure) in enumerate(pairwise(figures), 1):
+        if _is_in_brackets_behind(text, before, figure):
+            bound[place] = replace(bound[place], beside=before)
+    return bound
+
+
+def _is_in_brackets_behind(text: str, before: Figure, figure: Figure) -> bool:
+    opened = _OPENED.fullmatch(text, before.end, figure.start)
+    return bool(opened and _CLOSED.match(text, figure.end)) and before.kind == figure.kind == "number"
 
 
 def years_of(figures: Iterable[Figure]) -> frozenset[int]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from worker.citations.arithmetic import Working, shown_workings
 from worker.citations.binding import Binding, bind, years_of
 from worker.citations.contrasts import contrast
-from worker.citations.equality import is_fraction, same_key, same_value, units_agree
+from worker.citations.equality import equal, is_fraction, rounds, same_key, same_value, units_agree
 from worker.citations.ledger import Entry, Ledger
 from worker.citations.numerals import Figure, read_figures
 from worker.citations.sentences import Offsets
@@ -137,9 +137,16 @@ def _conflict(figure: Figure, entry: Entry, said: Binding, ledger: Ledger) -> st
         ("sign", signs == {"+", "-"} or _turns_negative(figure, said, entry)),
         ("date", _apart(said.years, entry.years)),
         ("scope", any(contrast(said.clause, scope) for scope in scopes)),
-        ("misplaced", _stands_elsewhere(entry, said, ledger)),
+        ("misplaced", _is_beside_another(said.beside, entry.beside) or _stands_elsewhere(entry, said, ledger)),
     )
     return next((reason for reason, holds in checks if holds), "")
+
+
+def _is_beside_another(said: Figure | None, shown: Figure | None) -> bool:
+    """`3.1 square miles (8.6 km2)` where the evidence has 3.3: the two in brackets were one amount."""
+    if said is None or shown is None:
+        return False
+    return not (equal(said, shown, frozenset()) or rounds(said, shown, frozenset()))
 
 
 def _turns_negative(figure: Figure, said: Binding, entry: Entry) -> bool:

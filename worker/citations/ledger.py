@@ -38,6 +38,8 @@ class Entry:
     lead: str
     """What comes before its sentence or its list; in a table, the heading of the part in which it stands."""
     is_cell: bool = False
+    beside: Figure | None = None
+    """The figure behind which it stands in brackets."""
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:
@@ -137,7 +139,7 @@ def _entries(
             own = years_of(read_figures(context)) or years
             yield Entry(figure, unit, text, own, context, periods_of(figure, context), cell.section, is_cell=True)
         else:
-            yield Entry(figure, unit, text, said.years or years, said.clause, said.periods, lead)
+            yield Entry(figure, unit, text, said.years or years, said.clause, said.periods, lead, beside=said.beside)
 
 
 def _heading_years(passage: Passage) -> frozenset[int]:
