@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from worker.citations import REASONS, enforce_citations
 from worker.citations.naming import looks_like_a_name
+from worker.embedding import Embedder
+from worker.likeness import Likeness
 from worker.records import FigureCheck, Passage, QuoteCheck, Verdict
 
 POLICY = Passage(
@@ -49,6 +52,25 @@ outputs = st.one_of(
     st.text(max_size=120),
 )
 policies = st.sampled_from(("strict", "flag"))
+
+
+@cache
+def likeness() -> Likeness:
+    return Likeness(Embedder(device="cpu"))
+
+
+def alike(texts, others):
+    return likeness()(texts, others)
+
+
+# With no question, with one, and as a worker asks: with an embedder that knows like words.
+QUESTIONS = (
+    "What is the collision deductible?", "How much does the boss add to my savings?", "Is flood damage covered?",
+    "Which yearly charge do I pay in 2025?", "Who?",
+)  # fmt: skip
+ways = st.sampled_from(
+    [{}, *({"question": each, **like} for each in QUESTIONS for like in ({}, {"similarity": alike}))]
+)
 thorough = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -57,9 +79,9 @@ def names(verdict: Verdict) -> list[str]:
 
 
 @thorough
-@given(outputs, policies)
-def test_only_shown_documents_are_kept_and_a_refusal_keeps_none(output: str, policy: str) -> None:
-    verdict = enforce_citations(output, SHOWN, policy=policy)
+@given(outputs, policies, ways)
+def test_only_shown_documents_are_kept_and_a_refusal_keeps_none(output: str, policy: str, way) -> None:
+    verdict = enforce_citations(output, SHOWN, policy=policy, **way)
     assert set(names(verdict)) <= {passage.name for passage in SHOWN}
     assert len(set(names(verdict))) == len(names(verdict))
     assert not (verdict.abstained and verdict.sources)
@@ -69,9 +91,9 @@ def test_only_shown_documents_are_kept_and_a_refusal_keeps_none(output: str, pol
 
 
 @thorough
-@given(outputs, policies)
-def test_a_name_that_was_never_shown_appears_nowhere(output: str, policy: str) -> None:
-    verdict = enforce_citations(output, SHOWN, policy=policy)
+@given(outputs, policies, ways)
+def test_a_name_that_was_never_shown_appears_nowhere(output: str, policy: str, way) -> None:
+    verdict = enforce_citations(output, SHOWN, policy=policy, **way)
     for dropped in verdict.dropped:
         if dropped.reason == "not_shown" and looks_like_a_name(dropped.string):
             pattern = rf"(?<![\w./\\-]){re.escape(dropped.string)}(?![\w/\\])"
@@ -80,17 +102,17 @@ def test_a_name_that_was_never_shown_appears_nowhere(output: str, policy: str) -
 
 
 @thorough
-@given(outputs, policies)
-def test_checking_a_checked_answer_changes_nothing(output: str, policy: str) -> None:
-    once = enforce_citations(output, SHOWN, policy=policy)
-    twice = enforce_citations(f"{once.text}\n\n{once.sources_line}", SHOWN, policy=policy)
+@given(outputs, policies, ways)
+def test_checking_a_checked_answer_changes_nothing(output: str, policy: str, way) -> None:
+    once = enforce_citations(output, SHOWN, policy=policy, **way)
+    twice = enforce_citations(f"{once.text}\n\n{once.sources_line}", SHOWN, policy=policy, **way)
     assert (twice.text, twice.sources_line, names(twice)) == (once.text, once.sources_line, names(once))
 
 
 @thorough
-@given(outputs, policies)
-def test_every_pointer_is_the_text_it_points_at(output: str, policy: str) -> None:
-    verdict = enforce_citations(output, SHOWN, policy=policy)
+@given(outputs, policies, ways)
+def test_every_pointer_is_the_text_it_points_at(output: str, policy: str, way) -> None:
+    verdict = enforce_citations(output, SHOWN, policy=policy, **way)
     for source in (*verdict.sources, *verdict.verified_by_check):
         if source.start is not None:
             assert SHOWN[source.passage].text[source.start : source.end] == source.quote
@@ -105,9 +127,11 @@ def test_every_pointer_is_the_text_it_points_at(output: str, policy: str) -> Non
 
 
 @thorough
-@given(st.lists(st.sampled_from(FRAGMENTS), max_size=10).map("".join), policies)
-def test_an_irrelevant_document_shown_last_changes_nothing(output: str, policy: str) -> None:
-    without, with_it = (enforce_citations(output, shown, policy=policy) for shown in (SHOWN, (*SHOWN, IRRELEVANT)))
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=10).map("".join), policies, ways)
+def test_an_irrelevant_document_shown_last_changes_nothing(output: str, policy: str, way) -> None:
+    without, with_it = (
+        enforce_citations(output, shown, policy=policy, **way) for shown in (SHOWN, (*SHOWN, IRRELEVANT))
+    )
     assert (with_it.text, names(with_it)) == (without.text, names(without))
 
 
@@ -115,26 +139,27 @@ def test_an_irrelevant_document_shown_last_changes_nothing(output: str, policy: 
 @given(
     st.permutations(range(4)),
     st.lists(st.tuples(st.sampled_from(range(6)), st.integers(0, 3)), min_size=1, max_size=5),
+    ways,
 )
 def test_showing_the_documents_in_another_order_keeps_the_same_ones(
-    order: list[int], claims: list[tuple[int, int]]
+    order: list[int], claims: list[tuple[int, int]], way
 ) -> None:
     def answer(place: dict[int, int]) -> str:
         return " ".join(f"{FRAGMENTS[claim]} [{place[document] + 1}]." for claim, document in claims)
 
-    straight = enforce_citations(answer({n: n for n in range(4)}), SHOWN, policy="flag")
+    straight = enforce_citations(answer({n: n for n in range(4)}), SHOWN, policy="flag", **way)
     shuffled = enforce_citations(
-        answer({n: order.index(n) for n in range(4)}), [SHOWN[n] for n in order], policy="flag"
+        answer({n: order.index(n) for n in range(4)}), [SHOWN[n] for n in order], policy="flag", **way
     )
     assert set(names(shuffled)) == set(names(straight))
     assert shuffled.text == straight.text
 
 
 @thorough
-@given(st.lists(st.sampled_from(FRAGMENTS), max_size=10).map("".join))
-def test_renaming_a_document_renames_it_in_the_result(output: str) -> None:
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=10).map("".join), ways)
+def test_renaming_a_document_renames_it_in_the_result(output: str, way) -> None:
     assume(not re.search(rf"\w{re.escape(POLICY.name)}|{re.escape(POLICY.name)}\w", output))  # glued to a word
     renamed = Passage(name="car_rules_2024.pdf", text=POLICY.text)
-    before = enforce_citations(output, SHOWN, policy="flag")
-    after = enforce_citations(output.replace(POLICY.name, renamed.name), (renamed, *SHOWN[1:]), policy="flag")
+    before = enforce_citations(output, SHOWN, policy="flag", **way)
+    after = enforce_citations(output.replace(POLICY.name, renamed.name), (renamed, *SHOWN[1:]), policy="flag", **way)
     assert names(after) == [renamed.name if name == POLICY.name else name for name in names(before)]

@@ -67,6 +67,25 @@ def test_the_same_value_in_another_form_is_verified(statement: str, evidence: st
     assert last(statement, evidence)[0] == "verified"
 
 
+PLOT = (
+    "The plot is 2.4 acres (0.97 ha), of which 1.9 acres (0.77 ha) is wood; it sold for $3,214,000 (EUR 2.9 million)."
+)
+
+
+@pytest.mark.parametrize(
+    ("statement", "state"),
+    [
+        ("The plot has 2.4 acres (0.97 ha)", "verified"),
+        ("The plot has 1.9 acres (0.97 ha)", "unsupported"),
+        ("The plot has 0.97 ha", "verified"),
+        ("It sold for $3.2 million (EUR 2.9 million)", "verified"),
+        ("It sold for $2.4 million (EUR 2.9 million)", "unsupported"),
+    ],
+)
+def test_two_figures_of_one_bracketed_amount_stay_together(statement: str, state: str) -> None:
+    assert last(statement, PLOT)[0] == state
+
+
 @pytest.mark.parametrize(
     ("statement", "evidence", "reason"),
     [

@@ -41,6 +41,21 @@ _QUANTITY = re.compile(
     r"once|twice|single|double|dozens?|hundreds?|thousands?|millions?|an? (?:year|month|week|day|pair|couple))\b",
     re.I,
 )
+# Who holds an office is asked of today; the offices that change hands, not what was done once, as founding is.
+_WHO_IS = re.compile(r"\b(?:who(?:['’]s| is| are)|name of)\b", re.I)
+_OFFICES = frozenset(
+    content_stems(
+        "president mayor governor minister chancellor king queen chair chairman chairwoman chairperson director head "
+        "secretary treasurer manager officer ceo cfo coo trustee executor owner captain coach leader ambassador "
+        "senator commissioner auditor agent administrator custodian landlord employer holder"
+    )
+)
+_PAST = re.compile(r"\b(?:was|were|had|[a-z]{2,}ed)\b")
+_TO_THIS_DAY = re.compile(
+    r"\b(?:is|are|has|have|serves|holds|remains|currently|since|now|appointed|elected|named|designated|became|"
+    r"succeeded|joined|signed)\b",
+    re.I,
+)
 _ORDINALS = frozenset(content_stems("first second third fourth fifth"))
 # Words of a question that say what kind of answer is wanted, not what it is about; and `the company`, as its own
 # documents say `we`.
@@ -90,6 +105,12 @@ def is_bare_yes(words: str) -> bool:
 def lacks_number(words: str, question: str) -> bool:
     """Whether a number was asked for and none is said."""
     return bool(_WANTS_NUMBER.search(question)) and not (read_figures(words) or _QUANTITY.search(words))
+
+
+def is_of_the_past(sentence: str, question: str) -> bool:
+    """Whether it was asked who holds an office, and a sentence tells who did: `was President until 2019`."""
+    asked = _WHO_IS.search(question) and _OFFICES & set(content_stems(question)) and not _PAST.search(question)
+    return bool(asked and _PAST.search(sentence)) and not _TO_THIS_DAY.search(sentence)
 
 
 def ordinals(asked: Sequence[str]) -> frozenset[str]:

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from worker.citations.answering import is_bare_yes, lacks_number, leans_on_question, ordinals, restates, subject
+from worker.citations.answering import (
+    is_bare_yes,
+    is_of_the_past,
+    lacks_number,
+    leans_on_question,
+    ordinals,
+    restates,
+    subject,
+)
 from worker.citations.findings import SUPPORTED
 from worker.citations.grounds import Grounds
 from worker.citations.ledger import Entry
@@ -15,8 +23,8 @@ from worker.citations.numerals import Figure
 from worker.citations.support import Unit
 
 # A paraphrase with few shared words may be rescued by an embedder from this likeness on (with all-MiniLM-L6-v2 a
-# cosine of .82), by one of the so many sentences that share most words with it.
-_SIMILAR, _COMPARED = 0.8, 32
+# cosine of .82).
+_SIMILAR = 0.8
 
 Carrier = tuple[Unit, float]
 
@@ -64,13 +72,14 @@ def _carrying_both(said: Said, grounds: Grounds) -> Sequence[Carrier]:
         return _speaking_of(asked, grounds)
     added = [stem for stem in said.stems if stem not in grounds.asked]
     both = grounds.evidence.best_for_both(added or said.stems, asked)
-    return [each for each in both if _is_asked_of(each[0], asked, grounds)]
+    return [each for each in both if _answers(each[0], asked, grounds)]
 
 
-def _is_asked_of(unit: Unit, asked: Sequence[str], grounds: Grounds) -> bool:
-    """Whether a sentence speaks of what is asked, and does not leave out a `first` that its passage has elsewhere."""
+def _answers(unit: Unit, asked: Sequence[str], grounds: Grounds) -> bool:
+    """Whether a sentence speaks of what is asked, and not of the second where the first was asked, or of the past."""
     elsewhere = grounds.evidence.vocabulary_of(unit.passage) - unit.vocabulary
-    return grounds.is_asked_of(unit) and not ordinals(asked) & elsewhere
+    another = ordinals(asked) & elsewhere or is_of_the_past(unit.text, grounds.question)
+    return grounds.speaks_of_all(unit) and not another
 
 
 def _holding(entries: Sequence[Entry], said: Sequence[str], grounds: Grounds) -> Sequence[Carrier]:
@@ -86,7 +95,7 @@ def _holding(entries: Sequence[Entry], said: Sequence[str], grounds: Grounds) ->
     for entry in entries:
         passage = entry.unit.passage
         vocabulary = together[passage] if len(figures[passage]) > 1 else entry.vocabulary
-        if entry.is_cell or grounds.is_asked_of(entry.unit):
+        if entry.is_cell or grounds.speaks_of_all(entry.unit):
             found.append((entry.unit, grounds.evidence.coverage(said, vocabulary)))
     return found
 
@@ -100,9 +109,9 @@ def _speaking_of(asked: Sequence[str], grounds: Grounds) -> Sequence[Carrier]:
 
 def _rescued(said: Said, unit: Unit | None, support: float, grounds: Grounds) -> tuple[Unit | None, float]:
     """The evidence sentence that is most alike by an embedder, where that says more than the shared words do."""
-    compared = grounds.evidence.nearest_units(said.stems, _COMPARED)
-    if grounds.similarity is None or not compared:
+    units = grounds.evidence.units
+    if grounds.similarity is None or not units:
         return unit, support
-    likeness = list(grounds.similarity([said.words], [each.text for each in compared])[0])
+    likeness = list(grounds.similarity([said.words], [each.text for each in units])[0])
     best = max(likeness)
-    return (compared[likeness.index(best)], float(best)) if best >= max(_SIMILAR, support) else (unit, support)
+    return (units[likeness.index(best)], float(best)) if best >= max(_SIMILAR, support) else (unit, support)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -15,8 +14,6 @@ from worker.citations.quotes import QuoteIndex
 from worker.citations.support import Evidence, Unit
 from worker.citations.wording import content_stems, is_english
 from worker.records import Passage
-
-_SUFFIX = re.compile(r"\.\w{1,5}$")
 
 
 class Grounds:
@@ -40,17 +37,15 @@ class Grounds:
         self.shares: dict[Clause, dict[str, float]] = {}
         """How much of a clause each document carries, as far as it was asked."""
 
-    def is_asked_of(self, unit: Unit) -> bool:
-        """Whether an evidence sentence speaks of all that the question asks; its document's name tells of what.
+    def speaks_of_all(self, unit: Unit) -> bool:
+        """Whether an evidence sentence speaks of all that the question asks.
 
         Always, where like words are not known, or not asked for.
         """
         if self.similarity is None or not self.compares_words:
             return True
-        passage = self.passages[unit.passage]
-        name = _SUFFIX.sub("", passage.name).replace("_", " ")
-        around = f"{name} {unit.context}"
-        return speaks_of(f"{around} {unit.text}", f"{around} {passage.text}", self._asked_of, self.similarity)
+        passage = f"{unit.context} {self.passages[unit.passage].text}"
+        return speaks_of(f"{unit.context} {unit.text}", passage, self._asked_of, self.similarity)
 
     @property
     def compares_words(self) -> bool:

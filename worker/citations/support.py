@@ -123,19 +123,14 @@ class Evidence:
         scored = sorted(((score, -len(u.text), u.passage, u.start, u) for u, score in found), reverse=True)
         return tuple((unit, score) for score, *_, unit in scored[:_EQUALS] if score >= scored[0][0] - _EQUAL)
 
-    def nearest_units(self, words: Sequence[str], count: int) -> list[Unit]:
-        """So many of the evidence sentences, those that hold most of the stems first."""
-        found = sorted(self._covered(words, self.units), key=lambda each: -each[1])
-        return [unit for unit, _ in found[:count]]
-
     def best_for_both(self, words: Sequence[str], others: Sequence[str]) -> tuple[tuple[Unit, float], ...]:
-        """The evidence sentence that holds most of both sets of stems, with the lesser coverage of the two."""
+        """The evidence sentences that hold most of both sets of stems, with the lesser coverage of the two."""
         if not (words and others):
-            return self.best_units(words or others)[:1]
+            return self.best_units(words or others)
         units = self._sharing(words)
         vocabularies = [unit.vocabulary for unit in units]
         lesser = map(min, self._coverages(words, vocabularies), self._coverages(others, vocabularies))
-        return tuple(sorted(zip(units, lesser, strict=True), key=lambda each: -each[1])[:1])
+        return tuple(sorted(zip(units, lesser, strict=True), key=lambda each: -each[1])[:_EQUALS])
 
     def units_of(self, passages: Sequence[int], words: Sequence[str]) -> list[tuple[Unit, float]]:
         """The sentences of some passages that share a stem, or all where there is no stem, with their coverage."""
