@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from worker.citations import enforce_citations
-from worker.citations.alignment import Asked, speaks_of
+from worker.citations.alignment import Asked, unsaid_names, unsaid_words
 from worker.citations.answering import asked_of
 from worker.citations.contrasts import opposed
 from worker.embedding import Embedder
@@ -38,6 +38,10 @@ def all_alike(texts, others):
 
 def none_alike(texts, others):
     return [[0.0] * len(others) for _ in texts]
+
+
+def speaks_of(sentence: str, passage: str, asked: Asked, similarity) -> bool:
+    return asked.allows(unsaid_words(sentence, asked, similarity) | unsaid_names(passage, asked))
 
 
 def sources(answer: str, question: str, likeness: Likeness | None) -> list[str]:
@@ -81,8 +85,24 @@ def test_what_the_embedder_finds_alike_may_still_be_the_opposite(likeness: Liken
     assert likeness(["buyer"], ["seller"])[0][0] > 0.7
     question = asked_of("What must the buyer hand over?")
     assert not speaks_of("The seller hands over the keys.", LEDGER.text, question, likeness)
-    assert opposed("buyers", "seller")
-    assert not opposed("buyer", "buyers")
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        "buyers seller", "uninsured insured", "ineligible eligible", "lessor lessee", "inpatient outpatient",
+        "bought sold", "employers employees", "january march", "miles kilometers",
+    ],
+)  # fmt: skip
+def test_words_for_different_things_of_one_kind_are_opposed(pair: str):
+    word, other = pair.split()
+    assert opposed(word, other)
+    assert opposed(other, word)
+
+
+@pytest.mark.parametrize("pair", ["buyer buyers", "employ employees", "it unit", "teach teacher", "fee charge"])
+def test_other_words_are_not_opposed(pair: str):
+    assert not opposed(*pair.split())
 
 
 def test_a_name_is_said_by_itself_its_adjective_or_its_initials(likeness: Likeness):
@@ -125,6 +145,10 @@ def test_of_six_words_one_may_be_missing():
 )
 def test_a_question_that_is_answered_in_other_words_asks_for_none(question: str):
     assert asked_of(question) == Asked((), ())
+
+
+def test_a_request_asks_as_a_question_does():
+    assert asked_of("Tell me the flood deductible.").words == ("flood", "deductible")
 
 
 def test_only_the_sentence_that_asks_is_read():

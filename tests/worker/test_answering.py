@@ -152,13 +152,47 @@ BOARD = Passage(
         ("Carla Voss", "Who is the Chair of the fund?", True),
         ("Dev Anand", "What is the name of the Secretary of the fund?", True),
         ("Ella Novak", "Who founded the fund?", True),
-        ("Ella Novak", "Who is the person that founded the fund?", True),
     ],
 )
 def test_who_held_an_office_is_not_who_holds_it(answer: str, question: str, kept: bool):
     output = f"{answer}\nSources: board.md"
     verdict = enforce_citations(output, (BOARD,), question=question, **COMPARED)
     assert bool(verdict.sources) == kept
+
+
+PLANS = Passage(
+    name="plans.md",
+    text="Plan: Pine | Deductible: $6,100 | Copay: $61\nPlan: Fir | Deductible: $1,300 | Copay: $21\n"
+    "Part A costs nothing. Part B costs $174 a month. Form 1040 is due on April 15.",
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "kept"),
+    [
+        ("$1,300", "What is the deductible of the Fir plan?", True),
+        ("$6,100", "What is the deductible of the Fir plan?", False),
+        ("$21", "What is the deductible of the Fir plan?", False),
+        ("$174", "What does Part B cost?", True),
+        ("$174", "What does Part A cost?", False),
+        ("April 15", "When is Form 1040 due?", True),
+        ("April 15", "When is Form 1120 due?", False),
+    ],
+)
+def test_the_cell_or_the_part_that_was_asked_of_is_the_one_that_answers(answer: str, question: str, kept: bool):
+    verdict = enforce_citations(f"{answer}\nSources: plans.md", (PLANS,), question=question, **COMPARED)
+    assert bool(verdict.sources) == kept
+
+
+def test_a_name_that_the_documents_do_not_hold_has_no_cell():
+    question = "What is the deductible of the Larch plan?"
+    verdict = enforce_citations("$1,300\nSources: plans.md", (PLANS,), question=question, **COMPARED)
+    assert bool(verdict.sources) == (not COMPARED)
+
+
+def test_what_was_said_before_the_question_is_not_asked_of_the_documents():
+    asked = "My cat is old and I was told to hurry. When was the Maple Grove clinic opened?"
+    assert sources("1988", asked) == ["plan.md"]
 
 
 def test_a_list_is_judged_by_its_own_words():

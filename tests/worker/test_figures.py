@@ -67,6 +67,24 @@ def test_the_same_value_in_another_form_is_verified(statement: str, evidence: st
     assert last(statement, evidence)[0] == "verified"
 
 
+ROWS = (
+    "Item: Revenue | 2023: 1,284 | 2022: 1,142\nItem: Cost | 2023: 780 | 2022: 655\nAnnual fee: $95\nLate fee: None"
+)
+
+
+@pytest.mark.parametrize(
+    ("statement", "state"),
+    [
+        ("Revenue was 1,284 in 2023", "verified"),
+        ("Revenue was 1,284 in 2022", "unsupported"),
+        ("Cost was 655 in 2022", "verified"),
+        ("The annual fee is $95", "verified"),
+    ],
+)
+def test_a_cell_may_name_its_own_column(statement: str, state: str) -> None:
+    assert next(found.state for found in check(statement, ROWS) if found.string != "2022") == state
+
+
 PLOT = (
     "The plot is 2.4 acres (0.97 ha), of which 1.9 acres (0.77 ha) is wood; it sold for $3,214,000 (EUR 2.9 million)."
 )

@@ -1,4 +1,4 @@
-"""What a question asks, a sentence and its passage in; whether the sentence speaks of all that is asked out."""
+"""What a question asks, a sentence and its passage in; what of the question the sentence does not speak of out."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Similarity = Callable[[Sequence[str], Sequence[str]], Sequence[Sequence[float]]]
 _LIKE = 0.55
 # Of so many words one may be missing: long questions have words that no answer needs.
 _OF_SO_MANY = 6
-# A name is said by itself, or by what begins as it does: `Argentine` for `Argentina`, not `Germany` for `France`.
-_ROOT = 4
+# A name is said by itself, or by what begins as it does: `Argentine` for `Argentina`, not `Austria` for `Australia`.
+_ROOT, _ENDING = 5, 3
 # What a thing costs has many names, which general embedders keep apart.
 _COSTS = frozenset(content_stems("cost price premium fee charge penalty payment pay"))
 # A capital at the start of a question makes no name, two do.
 _NAME = re.compile(r"(?:(?<=[^.!?:\s]\s)|(?<=[^.!?:\s]\s[(\"'“‘]))[A-Z][^\W_]*|\b[A-Z]{2,}[^\W_]*")
-_INITIALS = re.compile(r"[A-Z]{2,}")
+_INITIALS = re.compile(r"[A-Z]{3,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,19 @@ class Asked:
     names: tuple[str, ...]
     """As they are written, with a capital: what is asked about, not what is asked of it."""
 
+    def allows(self, unsaid: Collection[str]) -> bool:
+        """Whether a sentence that leaves these words unsaid may still answer."""
+        return len(unsaid) <= len((*self.words, *self.names)) // _OF_SO_MANY
+
+    def stems_but(self, unsaid: Collection[str]) -> frozenset[str]:
+        """The stems of the words that are said."""
+        said = (word for word in (*self.words, *self.names) if word not in unsaid)
+        return frozenset(stem for word in said for stem in content_stems(word))
+
     @classmethod
     def of(cls, question: str, form: Collection[str]) -> Asked:
         """Read a question; stems of `form` say what kind of answer is wanted, not what it is about."""
-        names = {name.lower(): name for name in _NAME.findall(question)}
+        names = {} if question.isupper() else {name.lower(): name for name in _NAME.findall(question)}
         asked = [word for word in content_words(question) if not set(content_stems(word)) & set(form)]
         plain = tuple(word for word in asked if word not in names)
         return cls(plain, tuple(names[word] for word in asked if word in names))
@@ -48,37 +57,37 @@ def content_words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in words(text) if content_stems(word)))
 
 
-def speaks_of(sentence: str, passage: str, asked: Asked, similarity: Similarity) -> bool:
-    """Whether a sentence says all that is asked, each word as it is or in a like one; its passage may hold the names.
+def unsaid_words(sentence: str, asked: Asked, similarity: Similarity) -> frozenset[str]:
+    """The words of a question that a sentence says neither as they are nor in like ones.
 
     Every word of the question is aligned with the likest one of the sentence (the greedy recall of BERTScore, Zhang
     et al. 2020, with a threshold in place of the sum: the one word that is missing is mostly the one that counts).
     """
     said = content_words(sentence)
-    missing = [*_missing(asked.words, said, similarity), *_nameless(asked.names, passage)]
-    return len(missing) <= len((*asked.words, *asked.names)) // _OF_SO_MANY
-
-
-def _missing(asked: Sequence[str], said: Sequence[str], similarity: Similarity) -> list[str]:
     stems = {stem for word in said for stem in content_stems(word)}
     stems |= _COSTS if stems & _COSTS else set()
-    left = [word for word in asked if stems.isdisjoint(content_stems(word))]
-    if not (left and said):
-        return left
-    rows = similarity(left, said)
-    return [word for word, row in zip(left, rows, strict=True) if not _has_like(word, said, row)]
+    left = [word for word in asked.words if stems.isdisjoint(content_stems(word))]
+    rows = similarity(left, said) if left and said else [()] * len(left)
+    return frozenset(word for word, row in zip(left, rows, strict=True) if not _has_like(word, said, row))
+
+
+def unsaid_names(text: str, asked: Asked) -> frozenset[str]:
+    """The names of a question that a text has neither in full nor, for `RMDs`, in the initials of its words."""
+    said = words(text)
+    initials = "".join(word[0] for word in said if content_stems(word))
+    return frozenset(
+        name for name in asked.names if not (_is_named(name.lower(), said) or _abbreviates(name, initials))
+    )
 
 
 def _has_like(word: str, said: Sequence[str], likeness: Sequence[float]) -> bool:
-    pairs = zip(said, likeness, strict=True)
+    pairs = zip(said, likeness, strict=False)
     return any(like >= _LIKE and not opposed(word, other) for other, like in pairs)
 
 
-def _nameless(names: Sequence[str], passage: str) -> list[str]:
-    """The names that a passage has neither in full nor, for `RMDs`, in the initials of its words."""
-    said = words(passage)
-    roots, initials = {word[:_ROOT] for word in said}, "".join(word[0] for word in said)
-    return [name for name in names if name.lower()[:_ROOT] not in roots and not _abbreviates(name, initials)]
+def _is_named(name: str, said: Sequence[str]) -> bool:
+    root = name[: max(_ROOT, len(name) - _ENDING)]
+    return any(word.startswith(root) and len(word) <= len(name) + _ENDING for word in said)
 
 
 def _abbreviates(name: str, initials: str) -> bool:

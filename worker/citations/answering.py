@@ -19,6 +19,7 @@ _MAY_BE_REPEATED = re.compile(
 )
 # What `Which city ...?` calls its answer, the evidence need not call it.
 _ANSWER_TYPE = re.compile(r"\b(?:which|what) (?:kinds? of |types? of )?[a-z]+", re.I)
+_REQUESTS = re.compile(r"\b(?:tell|give|show) (?:me|us)\b(?! (?:whether|if)\b)", re.I)
 _CHOOSES = re.compile(r"\bor\b", re.I)
 _BARE_YES = re.compile(r"\W*(?:yes|yeah|yep|correct|right|true|no|nope|false|incorrect|wrong)\W*", re.I)
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
@@ -56,16 +57,23 @@ _TO_THIS_DAY = re.compile(
     r"succeeded|joined|signed)\b",
     re.I,
 )
+# What sets one thing apart from others of its name: `Form 1120`, `Part B`, `tier 3`.
+_MARKED = re.compile(
+    r"\b(tier|part|form|class|schedule|section|level|group|box|step|phase|stage|zone|series|option|article|chapter|"
+    r"grade|band)s?\s+(\d[\w-]*|[A-Za-z](?![\w'’]))",
+    re.I,
+)
 _ORDINALS = frozenset(content_stems("first second third fourth fifth"))
 # Words of a question that say what kind of answer is wanted, not what it is about; and `the company`, as its own
 # documents say `we`.
 _FORM = frozenset(
     content_stems(
-        "much many long old often far year years date day month time last amount number percent percentage value "
-        "money sum total period name kind type term characteristic purpose way thing people company mean meaning "
-        "happen locate describe explain tell give show list know need get want go goes come make do put keep offer "
-        "apply high low large small big good bad best better worst least late latest early earliest cheap cheaper "
-        "cheapest lower lowest higher highest larger largest smaller smallest maximum minimum"
+        "much many long old often far soon year years date day month time last amount number percent percentage "
+        "value money sum total period name kind type term characteristic purpose way thing people couple company "
+        "mean meaning happen locate describe explain tell give show list know need get got getting want go goes come "
+        "came become became begin take taken make do put keep receive back offer apply still already fully high low "
+        "large small big good bad best better worst least late latest early earliest cheap cheaper cheapest lower "
+        "lowest higher highest larger largest smaller smallest maximum minimum"
     )
 )
 
@@ -113,6 +121,19 @@ def is_of_the_past(sentence: str, question: str) -> bool:
     return bool(asked and _PAST.search(sentence)) and not _TO_THIS_DAY.search(sentence)
 
 
+def is_of_another_mark(sentence: str, question: str) -> bool:
+    """Whether a sentence names others of what the question asks of, and not that one: `Part A` for `Part B`."""
+    asked, said = _marks(question), _marks(sentence)
+    return any(said[kind] and not said[kind] & marks for kind, marks in asked.items() if kind in said)
+
+
+def _marks(text: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for match in _MARKED.finditer(text):
+        found.setdefault(match[1].lower(), set()).add(match[2].lower())
+    return found
+
+
 def ordinals(asked: Sequence[str]) -> frozenset[str]:
     """The stems of a question that single one thing out of a row of its like."""
     return _ORDINALS & frozenset(asked)
@@ -123,11 +144,21 @@ def subject(asked: Sequence[str]) -> tuple[str, ...]:
     return tuple(stem for stem in asked if stem not in _FORM) or tuple(asked)
 
 
+def asking(question: str) -> str:
+    """The sentences of a question that ask, without what was said before them; all, if none does."""
+    sentences = [question[start:end] for start, end in split_sentences(question)]
+    return " ".join(each for each in sentences if each.endswith("?") or _ASKS_FOR_MORE.search(each)) or question
+
+
 def asked_of(question: str) -> Asked:
     """What an evidence sentence must speak of to answer a question.
 
     Nothing for `Is it ...?`, which a sentence about the opposite answers, and where one of several things is chosen.
     """
-    asking = [question[start:end] for start, end in split_sentences(question)]
-    open_ones = [each for each in asking if _ASKS_FOR_MORE.search(each) and not _CHOOSES.search(each)]
+    sentences = [question[start:end] for start, end in split_sentences(question)]
+    open_ones = [each for each in sentences if _is_open(each) and not _CHOOSES.search(each)]
     return Asked.of(_ANSWER_TYPE.sub("what", " ".join(open_ones)), _FORM)
+
+
+def _is_open(sentence: str) -> bool:
+    return bool(_ASKS_FOR_MORE.search(sentence) or _REQUESTS.search(sentence))

@@ -9,18 +9,20 @@ from decimal import Decimal
 
 from worker.citations.answering import (
     is_bare_yes,
+    is_of_another_mark,
     is_of_the_past,
     lacks_number,
     leans_on_question,
     ordinals,
     restates,
-    subject,
 )
 from worker.citations.findings import SUPPORTED
 from worker.citations.grounds import Grounds
 from worker.citations.ledger import Entry
 from worker.citations.numerals import Figure
+from worker.citations.sentences import split_clauses
 from worker.citations.support import Unit
+from worker.citations.wording import content_stems
 
 # A paraphrase with few shared words may be rescued by an embedder from this likeness on (with all-MiniLM-L6-v2 a
 # cosine of .82).
@@ -46,10 +48,22 @@ def carrier(said: Said, grounds: Grounds) -> tuple[Unit | None, float]:
     always, so the sentence or table cell that holds it must carry the question too.
     """
     leans = _leans(said, grounds)
-    carriers = _carrying_both(said, grounds) if leans else grounds.evidence.best_units(said.stems)[:1]
+    carriers = _carrying_both(said, grounds) if leans else _carrying(said, grounds)
     unit, support = max(carriers, key=lambda each: each[1], default=(None, 0.0))
     decided = support >= SUPPORTED or (leans and bool(grounds.asked))
     return (unit, support) if decided else _rescued(said, unit, support, grounds)
+
+
+def _carrying(said: Said, grounds: Grounds) -> Sequence[Carrier]:
+    """The evidence sentence that holds most of a statement, and the first row of those that hold a list together."""
+    best = grounds.evidence.best_units(said.stems)[:1]
+    parts = [content_stems(said.words[slice(*clause)]) for clause in split_clauses(said.words, 0, len(said.words))]
+    parts = [part for part in parts if part]
+    if len(parts) < 2 or not best:
+        return best
+    rows = [grounds.evidence.units_of([best[0][0].passage], part) for part in parts]
+    fullest = [max(row, key=lambda each: each[1], default=(best[0][0], 0.0)) for row in rows]
+    return (*best, (fullest[0][0], min(coverage for _, coverage in fullest)))
 
 
 def _leans(said: Said, grounds: Grounds) -> bool:
@@ -64,40 +78,51 @@ def _carrying_both(said: Said, grounds: Grounds) -> Sequence[Carrier]:
     """The evidence sentences that carry a statement together with its question."""
     if lacks_number(said.words, grounds.question):
         return ()
-    asked = subject(grounds.asked)
+    asked = grounds.subject
     entries = [entry for figure in said.figures for entry in grounds.ledger.find(figure)[0]]
     if entries:
         return _holding(entries, said.stems if set(said.stems) & set(asked) else (*said.stems, *asked), grounds)
     if is_bare_yes(said.words):
         return _speaking_of(asked, grounds)
     added = [stem for stem in said.stems if stem not in grounds.asked]
-    both = grounds.evidence.best_for_both(added or said.stems, asked)
-    return [each for each in both if _answers(each[0], asked, grounds)]
+    both = grounds.evidence.best_for_both(added or said.stems, asked, grounds.spoken_of)
+    return [each for each in both if _answers(each[0], grounds) and not _is_of_another(each[0], grounds)]
 
 
-def _answers(unit: Unit, asked: Sequence[str], grounds: Grounds) -> bool:
-    """Whether a sentence speaks of what is asked, and not of the second where the first was asked, or of the past."""
+def _answers(unit: Unit, grounds: Grounds) -> bool:
+    """Whether a sentence speaks of all that is asked, and not of `Part A` where `Part B` is asked of."""
+    return grounds.speaks_of_all(unit) and not is_of_another_mark(unit.text, grounds.question)
+
+
+def _is_of_another(unit: Unit, grounds: Grounds) -> bool:
+    """Whether a sentence speaks of the second where the first was asked of, or of who held an office."""
     elsewhere = grounds.evidence.vocabulary_of(unit.passage) - unit.vocabulary
-    another = ordinals(asked) & elsewhere or is_of_the_past(unit.text, grounds.question)
-    return grounds.speaks_of_all(unit) and not another
+    return bool(ordinals(grounds.subject) & elsewhere) or is_of_the_past(unit.text, grounds.question)
 
 
 def _holding(entries: Sequence[Entry], said: Sequence[str], grounds: Grounds) -> Sequence[Carrier]:
-    """The sentences and cells with the figures of a statement; different ones of one passage carry it together.
-
-    A sentence must speak of all that is asked; a cell need not, as tables are terse.
-    """
+    """The sentences and cells with the figures of a statement; different ones of one passage carry it together."""
     figures, together = defaultdict[int, set[Decimal]](set), defaultdict[int, set[str]](set)
     for entry in entries:
         figures[entry.unit.passage].add(entry.figure.value)
         together[entry.unit.passage] |= entry.vocabulary
     found: list[Carrier] = []
     for entry in entries:
-        passage = entry.unit.passage
-        vocabulary = together[passage] if len(figures[passage]) > 1 else entry.vocabulary
-        if entry.is_cell or grounds.speaks_of_all(entry.unit):
-            found.append((entry.unit, grounds.evidence.coverage(said, vocabulary)))
+        alone = len(figures[entry.unit.passage]) == 1
+        if _cell_answers(entry, alone, grounds) if entry.is_cell else _answers(entry.unit, grounds):
+            vocabulary = entry.vocabulary if alone else together[entry.unit.passage]
+            like = frozenset() if entry.is_cell else grounds.spoken_of(entry.unit)
+            found.append((entry.unit, grounds.evidence.coverage(said, vocabulary | like)))
     return found
+
+
+def _cell_answers(entry: Entry, alone: bool, grounds: Grounds) -> bool:
+    """Tables are terse, so that a cell need not say all that is asked; but no cell beside it may say more."""
+    if not alone or not grounds.names_all(entry.unit):
+        return not alone
+    cells = [e for e in grounds.ledger.entries if e.is_cell and e.unit.passage == entry.unit.passage]
+    most = max(grounds.evidence.coverage(grounds.subject, cell.vocabulary) for cell in cells)
+    return grounds.evidence.coverage(grounds.subject, entry.vocabulary) >= most
 
 
 def _speaking_of(asked: Sequence[str], grounds: Grounds) -> Sequence[Carrier]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from worker.citations.wording import stem
@@ -48,21 +49,32 @@ _SETS = (
 )
 # Words that an embedder finds alike and that mean different things; in one text both may hold.
 _OPPOSITES = (
-    "buy sell", "buyer seller", "lend borrow", "import export", "hire fire", "appoint resign", "employer employee",
-    "husband wife", "mother father", "son daughter", "brother sister", "male female", "man woman", "boy girl",
-    "marry divorce", "marriage divorce", "born die", "accept reject", "approve deny", "allow prohibit forbid",
-    "include exclude", "open close", "begin end", "start end", "start stop", "win lose", "arrive leave", "add remove",
-    "increase decrease", "rise fall", "grow shrink", "minimum maximum", "small large", "small big", "short long",
-    "high low", "highest lowest", "smallest largest", "shortest longest", "cheap expensive", "young old",
-    "youngest oldest", "early late", "earliest latest", "lowest highest", "best worst", "before after", "north south",
-    "north east", "north west", "south east", "south west", "east west", "first second third fourth fifth last",
-    "daily weekly monthly quarterly annual", "daily weekly monthly quarterly yearly", "day week month quarter year",
+    "buy sell", "bought sold", "purchase sale sold", "buyer seller", "lend borrow", "lender borrower",
+    "import export", "hire fire", "appoint resign", "husband wife son daughter mother father brother sister",
+    "male female", "man woman", "boy girl", "marry divorce", "marriage divorce", "born die", "accept reject",
+    "approve deny", "allow prohibit forbid", "include exclude", "open close", "begin end", "start end", "start stop",
+    "win lose", "arrive leave", "add remove", "increase decrease", "rise fall", "grow shrink", "minimum maximum",
+    "small large", "small big", "short long", "high low", "highest lowest", "smallest largest", "shortest longest",
+    "cheap expensive", "young old", "youngest oldest", "early late", "earliest latest", "best worst", "before after",
+    "under over", "north south", "north east", "north west", "south east", "south west", "east west",
+    "first second third fourth fifth last", "primary secondary", "daily weekly monthly quarterly annual",
+    "daily weekly monthly quarterly yearly", "day week month quarter year", "mile kilometer kilometre",
+    "dollar euro pound yen franc", "revenue expense", "revenue income", "revenue profit", "income expense",
+    "revenue cost", "cost income", "sales cost", "car motorcycle boat", "adult child", "legal illegal",
+    "monday tuesday wednesday thursday friday saturday sunday",
+    "january february march april may june july august september october november december",
 )  # fmt: skip
 _BY_WORD: dict[str, list[frozenset[str]]] = {}
 for _set in _SETS:
     for _word in _set:
         _BY_WORD.setdefault(_word, []).append(frozenset(_set))
-_STEMMED = tuple(frozenset(map(stem, group)) for group in (*_SETS, *(line.split() for line in _OPPOSITES)))
+_NOT = re.compile(r"^(?:un|in|im|il|ir|non|dis|mis)-?")
+_SIDE, _DOOR = (
+    re.compile(r"(?:or|er|ee|ees|ors|ers)$"),
+    re.compile(r"^(?:in|out)(?=patient|bound|come|going|network|flow)"),
+)
+_SHORTEST = 3
+_GROUPS = (*_SETS, *(line.split() for line in _OPPOSITES))
 _FINDER = re.compile(
     r"(?<![\w-])(?:" + "|".join(sorted(map(re.escape, _BY_WORD), key=len, reverse=True)) + r")(?=s?(?![\w-]))"
 )
@@ -90,7 +102,30 @@ def contrast(statement: str, evidence: str) -> tuple[str, str] | None:
 def opposed(word: str, other: str) -> bool:
     """Whether two words, whatever their forms, name different things of one kind, `buyer` and `seller`."""
     stems = {stem(word), stem(other)}
-    return len(stems) > 1 and any(stems <= group for group in _STEMMED)
+    if len(stems) == 1:
+        return False
+    by_form = _denies(word, other) or _denies(other, word) or _sides(word) & _sides(other) != set()
+    return by_form or any(_is_in(word, group) and _is_in(other, group) for group in _GROUPS)
+
+
+def _is_in(word: str, group: Sequence[str]) -> bool:
+    """`employ` is no `employer`, though one stem has both."""
+    return any(
+        member in (word, word.removesuffix("s")) or (stem(member) == stem(word) and not _SIDE.search(member))
+        for member in group
+    )
+
+
+def _denies(word: str, other: str) -> bool:
+    """`uninsured` and `insured`; `unit` and `it` are too short to be a pair."""
+    bare = _NOT.sub("", word)
+    return bare != word and len(bare) > _SHORTEST and stem(bare) == stem(other)
+
+
+def _sides(word: str) -> set[str]:
+    """What two sides of one bargain, or of one door, have in common: `lessor` and `lessee`, `inpatient`."""
+    found = {_SIDE.sub("", word)} if _SIDE.search(word) else set()
+    return found | ({_DOOR.sub("", word)} if _DOOR.match(word) else set())
 
 
 @lru_cache(maxsize=4096)

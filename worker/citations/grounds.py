@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from worker.citations.alignment import Similarity, speaks_of
-from worker.citations.answering import asked_of
+from worker.citations.alignment import Similarity, unsaid_names, unsaid_words
+from worker.citations.answering import asked_of, asking, subject
 from worker.citations.findings import Clause, Statement
 from worker.citations.ledger import Ledger
 from worker.citations.naming import Shown
@@ -26,26 +26,46 @@ class Grounds:
         self.question = f"{before} {question}".strip()
         self.asked = content_stems(question)
         """The words of the question itself: an answer need not speak of what was asked before it."""
+        self.subject = subject(content_stems(asking(question)))
+        """The same, without preamble and what only says which kind of answer is wanted."""
         self._asked_of = asked_of(question)
         self.shown = Shown([passage.name for passage in passages], [passage.text for passage in passages])
         self.evidence = Evidence(passages)
         self.ledger = Ledger(self.evidence)
         self.quotes = QuoteIndex.of(passages)
         self.similarity = similarity
+        self._left_unsaid: dict[Unit, frozenset[str]] = {}
         self.read: dict[str, tuple[Statement, ...]] = {}
         """The answers read so far."""
         self.shares: dict[Clause, dict[str, float]] = {}
         """How much of a clause each document carries, as far as it was asked."""
 
     def speaks_of_all(self, unit: Unit) -> bool:
-        """Whether an evidence sentence speaks of all that the question asks.
+        """Whether an evidence sentence speaks of all that the question asks, though its passage may hold the names.
 
-        Always, where like words are not known, or not asked for.
+        Always, where like words are unknown.
         """
+        return not self.compares_words or self._asked_of.allows(self._unsaid(unit) | self._unnamed(unit))
+
+    def names_all(self, unit: Unit) -> bool:
+        """Whether a sentence's passage holds every name of the question; always, where like words are unknown."""
+        return not (self.compares_words and self._unnamed(unit))
+
+    def spoken_of(self, unit: Unit) -> frozenset[str]:
+        """The content stems of the question that a sentence says in like words; none, where those are unknown."""
+        names = unsaid_names(f"{unit.context} {unit.text}", self._asked_of)
+        return self._asked_of.stems_but(self._unsaid(unit) | names) if self.compares_words else frozenset()
+
+    def _unnamed(self, unit: Unit) -> frozenset[str]:
+        return unsaid_names(f"{unit.context} {self.passages[unit.passage].text}", self._asked_of)
+
+    def _unsaid(self, unit: Unit) -> frozenset[str]:
         if self.similarity is None or not self.compares_words:
-            return True
-        passage = f"{unit.context} {self.passages[unit.passage].text}"
-        return speaks_of(f"{unit.context} {unit.text}", passage, self._asked_of, self.similarity)
+            return frozenset()
+        if unit not in self._left_unsaid:
+            said = f"{unit.context} {unit.text}"
+            self._left_unsaid[unit] = unsaid_words(said, self._asked_of, self.similarity)
+        return self._left_unsaid[unit]
 
     @property
     def compares_words(self) -> bool:

@@ -10,8 +10,12 @@ import sentencex
 Offsets = tuple[int, int]
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.S | re.M)
-# A line that stands for itself: a bullet, a list number, a heading, a quotation, a table row.
-_OWN_LINE = re.compile(r"[ \t]*(?:[-*•+>|#][ \t|]|\(?\d{1,3}[.)][ \t]|[-*•+>|#]$|\|)")
+# A line that stands for itself: a bullet, a list number, a heading, a quotation, a table row, `Annual fee: $95`.
+_OWN_LINE = re.compile(
+    r"[ \t]*(?:[-*•+>|#][ \t|]|\(?\d{1,3}[.)][ \t]|[-*•+>|#]$|\||[^\n]*(?: \| |\t))|"
+    r"[^\n:.!?|]{1,40}:[ \t]+\S[^\n]{0,60}(?:\n(?![ \t]*[a-z])|\Z)",
+    re.M,
+)
 _LEAD = re.compile(r"[ \t]*(?:[-*•+>#]+[ \t]+|\(?\d{1,3}[.)][ \t]+)*")
 _CLAUSE = re.compile(
     r"[,;:](?=\s)|(?<=\s)\(|\)(?=[\s.,;])|(?<=\s)(?:and|but|while|whereas|compared (?:to|with)|versus|vs\.?|"
@@ -46,7 +50,7 @@ def _sentences(text: str) -> Iterator[Offsets]:
 def _prose(text: str, start: int, end: int) -> Iterator[Offsets]:
     for first, last in _blocks(text, start, end):
         block = text[first:last]
-        # The library splits at every line break; a wrapped line goes on.
+        # Some versions of the library split at every line break; a wrapped line goes on.
         joined = _WRAPPED.sub(lambda match: match[0][:-1] + " ", block)
         for boundary in sentencex.get_sentence_boundaries("en", joined):
             offsets = _trimmed(text, first + boundary["start_index"], first + boundary["end_index"])
@@ -58,7 +62,7 @@ def _blocks(text: str, start: int, end: int) -> Iterator[Offsets]:
     """Paragraphs, and each line that stands for itself."""
     block = position = start
     for line in text[start:end].splitlines(keepends=True):
-        if not line.strip() or _OWN_LINE.match(line):
+        if not line.strip() or _OWN_LINE.match(text, position, end):
             yield from _pieces(text, block, position)
             block = position
         position += len(line)

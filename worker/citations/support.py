@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -123,13 +123,19 @@ class Evidence:
         scored = sorted(((score, -len(u.text), u.passage, u.start, u) for u, score in found), reverse=True)
         return tuple((unit, score) for score, *_, unit in scored[:_EQUALS] if score >= scored[0][0] - _EQUAL)
 
-    def best_for_both(self, words: Sequence[str], others: Sequence[str]) -> tuple[tuple[Unit, float], ...]:
-        """The evidence sentences that hold most of both sets of stems, with the lesser coverage of the two."""
+    def best_for_both(
+        self, words: Sequence[str], others: Sequence[str], like: Callable[[Unit], Set[str]]
+    ) -> tuple[tuple[Unit, float], ...]:
+        """The evidence sentences that hold most of both sets of stems, with the lesser coverage of the two.
+
+        `like` gives what else of the others a sentence says.
+        """
         if not (words and others):
             return self.best_units(words or others)
         units = self._sharing(words)
         vocabularies = [unit.vocabulary for unit in units]
-        lesser = map(min, self._coverages(words, vocabularies), self._coverages(others, vocabularies))
+        saying = [unit.vocabulary | like(unit) for unit in units]
+        lesser = map(min, self._coverages(words, vocabularies), self._coverages(others, saying))
         return tuple(sorted(zip(units, lesser, strict=True), key=lambda each: -each[1])[:_EQUALS])
 
     def units_of(self, passages: Sequence[int], words: Sequence[str]) -> list[tuple[Unit, float]]:

@@ -1,4 +1,7 @@
-"""What binds each cell of the tables in a plain text: the label of its row and the header of its column."""
+"""What binds each cell of the tables in a plain text: the label of its row and the header of its column.
+
+A header stands above its column, or in the cell itself: readers of documents write a row as `2023: 1,284 | 2022: 7`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ _SEPARATOR = re.compile(r"[ ]*\|[ ]*|\t+")
 _RULE = re.compile(r"[\s|:=-]+")
 _HEADER = re.compile(r"[^\W\d_]|^[*\s]*(?:FY ?)?(?:19|20)\d{2}\b.{0,12}$")
 
+# A cell that names its own column.
+_KEYED = re.compile(r"\s*([^:|]{1,120}):[ \t]")
 _LONGEST_SECTION = 200
 
 
@@ -48,14 +53,15 @@ def _cells(text: str) -> Iterator[Cell]:
     for line in text.splitlines(keepends=True):
         row = [(start + first, start + last) for first, last in _row(line.rstrip("\n"))]
         if len(row) > 1 and not _RULE.fullmatch(line):
-            if len(row) != len(headers):
+            keys = [_KEYED.match(text, first, last) for first, last in row]
+            if len(row) != len(headers) or any(keys):
                 headers = [""] * len(row)
             label = ""
             section = _alone([text[first:last] for first, last in row]) or section
-            for column, (first, last) in enumerate(row):
+            for column, ((first, last), key) in enumerate(zip(row, keys, strict=True)):
                 words = text[first:last].strip()
-                yield Cell(first, last, label, headers[column], section)
-                if column and _HEADER.search(words):
+                yield Cell(first, last, label, key[1] if key else headers[column], section)
+                if column and not key and _HEADER.search(words):
                     headers[column] = f"{headers[column]} {words}".strip()[-200:]
                 label = label or (words if re.search(r"[^\W\d_]", words) else "")
         elif len(row) <= 1:
