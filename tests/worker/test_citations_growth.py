@@ -43,11 +43,32 @@ def best(output: str) -> float:
         '{"answer": ',
         "Theft is insured. ",
         "x",
+        " ",
+        "a | ",
+        "\t",
+        "Fee: $5\n",
+        "Fee: Theft | Sum: $4,000\n",
     ],
 )
 def test_time_grows_with_length(piece: str) -> None:
     single, double = (best((piece * n)[:n]) for n in (LENGTH, 2 * LENGTH))
     assert double < 3 * max(single, SHORTEST)
+
+
+def test_time_grows_with_the_evidence() -> None:
+    """Every row holds the figure that the answer names, and is held against the question."""
+
+    def alike(texts, others):
+        return [[0.0] * len(others) for _ in texts]
+
+    def checked(rows: int) -> float:
+        text = "\n".join(f"Policy {number} insures theft and pays $4,000." for number in range(rows))
+        shown = (Passage(name="rows.md", text=text),)
+        began = time.process_time()
+        enforce_citations("$4,000 [1]", shown, question="What does Zurich Re pay for theft?", similarity=alike)
+        return time.process_time() - began
+
+    assert checked(400) < 3 * max(checked(200), SHORTEST)
 
 
 def test_one_line_of_200_kilobytes_is_checked() -> None:

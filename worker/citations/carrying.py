@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 from worker.citations.answering import (
     is_bare_yes,
@@ -102,27 +101,29 @@ def _is_of_another(unit: Unit, grounds: Grounds) -> bool:
 
 def _holding(entries: Sequence[Entry], said: Sequence[str], grounds: Grounds) -> Sequence[Carrier]:
     """The sentences and cells with the figures of a statement; different ones of one passage carry it together."""
-    figures, together = defaultdict[int, set[Decimal]](set), defaultdict[int, set[str]](set)
+    by_passage: dict[int, list[Entry]] = defaultdict(list)
     for entry in entries:
-        figures[entry.unit.passage].add(entry.figure.value)
-        together[entry.unit.passage] |= entry.vocabulary
-    found: list[Carrier] = []
-    for entry in entries:
-        alone = len(figures[entry.unit.passage]) == 1
-        if _cell_answers(entry, alone, grounds) if entry.is_cell else _answers(entry.unit, grounds):
-            vocabulary = entry.vocabulary if alone else together[entry.unit.passage]
-            like = frozenset() if entry.is_cell else grounds.spoken_of(entry.unit)
-            found.append((entry.unit, grounds.evidence.coverage(said, vocabulary | like)))
-    return found
+        by_passage[entry.unit.passage].append(entry)
+    return [each for own in by_passage.values() for each in _holding_in_one(own, said, grounds)]
 
 
-def _cell_answers(entry: Entry, alone: bool, grounds: Grounds) -> bool:
+def _holding_in_one(entries: Sequence[Entry], said: Sequence[str], grounds: Grounds) -> Iterator[Carrier]:
+    together = frozenset[str]().union(*(entry.vocabulary for entry in entries))
+    alone = len({entry.figure.value for entry in entries}) == 1
+    most = _most_said_of_a_cell(entries[0].unit.passage, grounds) if alone else 0.0
+    for entry in entries:
+        vocabulary = entry.vocabulary if alone else together
+        if entry.is_cell and grounds.evidence.coverage(grounds.subject, vocabulary) >= most:
+            if not alone or grounds.names_all(entry.unit):
+                yield entry.unit, grounds.evidence.coverage(said, vocabulary)
+        elif not entry.is_cell and _answers(entry.unit, grounds):
+            yield entry.unit, grounds.evidence.coverage(said, vocabulary | grounds.spoken_of(entry.unit))
+
+
+def _most_said_of_a_cell(passage: int, grounds: Grounds) -> float:
     """Tables are terse, so that a cell need not say all that is asked; but no cell beside it may say more."""
-    if not alone or not grounds.names_all(entry.unit):
-        return not alone
-    cells = [e for e in grounds.ledger.entries if e.is_cell and e.unit.passage == entry.unit.passage]
-    most = max(grounds.evidence.coverage(grounds.subject, cell.vocabulary) for cell in cells)
-    return grounds.evidence.coverage(grounds.subject, entry.vocabulary) >= most
+    cells = (entry for entry in grounds.ledger.entries if entry.is_cell and entry.unit.passage == passage)
+    return max((grounds.evidence.coverage(grounds.subject, cell.vocabulary) for cell in cells), default=0.0)
 
 
 def _speaking_of(asked: Sequence[str], grounds: Grounds) -> Sequence[Carrier]:

@@ -50,7 +50,8 @@ _SETS = (
 # Words that an embedder finds alike and that mean different things; in one text both may hold.
 _OPPOSITES = (
     "buy sell", "bought sold", "purchase sale sold", "buyer seller", "lend borrow", "lender borrower",
-    "import export", "hire fire", "appoint resign", "husband wife son daughter mother father brother sister",
+    "insurer insured", "import export", "hire fire", "appoint resign",
+    "husband wife son daughter mother father brother sister",
     "male female", "man woman", "boy girl", "marry divorce", "marriage divorce", "born die", "accept reject",
     "approve deny", "allow prohibit forbid", "include exclude", "open close", "begin end", "start end", "start stop",
     "win lose", "arrive leave", "add remove", "increase decrease", "rise fall", "grow shrink", "minimum maximum",
@@ -69,10 +70,8 @@ for _set in _SETS:
     for _word in _set:
         _BY_WORD.setdefault(_word, []).append(frozenset(_set))
 _NOT = re.compile(r"^(?:un|in|im|il|ir|non|dis|mis)-?")
-_SIDE, _DOOR = (
-    re.compile(r"(?:or|er|ee|ees|ors|ers)$"),
-    re.compile(r"^(?:in|out)(?=patient|bound|come|going|network|flow)"),
-)
+_SIDE = re.compile(r"(?:or|er|ee|ees|ors|ers)$")
+_DOOR = re.compile(r"^(?:in|out)(?=patient|bound|come|going|network|flow)")
 _SHORTEST = 3
 _GROUPS = (*_SETS, *(line.split() for line in _OPPOSITES))
 _FINDER = re.compile(

@@ -35,6 +35,7 @@ class Grounds:
         self.quotes = QuoteIndex.of(passages)
         self.similarity = similarity
         self._left_unsaid: dict[Unit, frozenset[str]] = {}
+        self._left_unnamed: dict[str, frozenset[str]] = {}
         self.read: dict[str, tuple[Statement, ...]] = {}
         """The answers read so far."""
         self.shares: dict[Clause, dict[str, float]] = {}
@@ -57,7 +58,10 @@ class Grounds:
         return self._asked_of.stems_but(self._unsaid(unit) | names) if self.compares_words else frozenset()
 
     def _unnamed(self, unit: Unit) -> frozenset[str]:
-        return unsaid_names(f"{unit.context} {self.passages[unit.passage].text}", self._asked_of)
+        text = f"{unit.context} {self.passages[unit.passage].text}"
+        if text not in self._left_unnamed:
+            self._left_unnamed[text] = unsaid_names(text, self._asked_of)
+        return self._left_unnamed[text]
 
     def _unsaid(self, unit: Unit) -> frozenset[str]:
         if self.similarity is None or not self.compares_words:

@@ -12,7 +12,7 @@ Offsets = tuple[int, int]
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.S | re.M)
 # A line that stands for itself: a bullet, a list number, a heading, a quotation, a table row, `Annual fee: $95`.
 _OWN_LINE = re.compile(
-    r"[ \t]*(?:[-*•+>|#][ \t|]|\(?\d{1,3}[.)][ \t]|[-*•+>|#]$|\||[^\n]*(?: \| |\t))|"
+    r"[ \t]*(?:[-*•+>|#][ \t|]|\(?\d{1,3}[.)][ \t]|[-*•+>|#]$|\|)|[^\n]*(?: \| |\t)|"
     r"[^\n:.!?|]{1,40}:[ \t]+\S[^\n]{0,60}(?:\n(?![ \t]*[a-z])|\Z)",
     re.M,
 )
