@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.citations.refusals import is_refusal, is_small_talk, refuses
+from worker.citations.refusals import is_deflection, is_refusal, is_small_talk, refuses
 from worker.citations.sentences import split_sentences
 
 
@@ -74,3 +74,11 @@ def test_sending_the_user_elsewhere_and_greeting_give_no_answer() -> None:
 @given(st.text(max_size=300))
 def test_any_text_is_judged(text: str) -> None:
     assert refuses([text[start:end] for start, end in split_sentences(text)]) in (True, False)
+
+
+def test_what_the_documents_are_about_instead_is_no_answer():
+    assert is_deflection("However, the passages provided mainly discuss car insurance.")
+    assert is_deflection("It primarily focuses on pensions.")
+    assert not is_deflection("The policy only covers theft.")
+    assert not is_deflection("It mainly focuses on the 3 largest funds.")
+    assert refuses(["The text does not say when it ends.", "It mainly talks about fees."])

@@ -127,6 +127,13 @@ _DEFLECTING = re.compile(
     r"recommend))?(?: you| that you)? "
     r"(?:contact|consult|check|speak|ask)(?:ing)?\b)"
 )
+# To say what the documents are about, instead, answers nothing.
+_DOCUMENTS = r"(?:documents?|texts?|passages?|sources?|context|excerpts?|information)"
+_OF_DOCUMENTS = re.compile(
+    r"^\W*(?:however,? |but |instead,? )?(?:it|they|(?:the |these |this )?(?:provided |given |available )?"
+    rf"{_DOCUMENTS}(?: provided| given| shown| available)?) (?:primarily|mainly|mostly|only|instead|largely) "
+    r"(?:focus(?:es)?|discuss(?:es)?|deals? with|talks? about)\b"
+)
 _SMALL_TALK = re.compile(
     r"^\W*(?:hello|hi|hey|good (?:morning|afternoon|evening)|thanks?|you(?: are|'re) welcome|how (?:can|"
     r"may) i (?:help|assist)|"
@@ -149,8 +156,10 @@ def is_refusal(sentence: str) -> bool:
 
 
 def is_deflection(sentence: str) -> bool:
-    """Whether a sentence sends the user elsewhere instead of answering."""
-    return _DEFLECTING.search(_plain(sentence)) is not None and not re.search(r"\d", sentence)
+    """Whether a sentence sends the user elsewhere instead of answering, or to what the documents are about."""
+    plain = _plain(sentence)
+    deflects = _DEFLECTING.search(plain) or _OF_DOCUMENTS.search(plain)
+    return deflects is not None and not re.search(r"\d", sentence)
 
 
 def is_small_talk(sentence: str) -> bool:
