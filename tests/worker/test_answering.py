@@ -195,6 +195,12 @@ def test_what_was_said_before_the_question_is_not_asked_of_the_documents():
     assert sources("1988", asked) == ["plan.md"]
 
 
+def test_what_is_free_is_not_denied():
+    tow = Passage(name="tow.md", text="Roadside assistance tows your car up to 25 miles at no extra charge.")
+    question = "HOW FAR WILL ROADSIDE ASSISTANCE TOW MY CAR?"
+    assert enforce_citations("25 miles\nSources: tow.md", (tow,), question=question, **COMPARED).sources
+
+
 def test_a_list_is_judged_by_its_own_words():
     assert sources("Wire transfer and card replacement", "Name the services with a fee.") == ["fees.md"]
 

@@ -28,7 +28,8 @@ _NEGATION = re.compile(
 )
 _BOUND_NEGATION = re.compile(
     r"\b(?:no|not) (?:more|less|fewer|later|earlier) than\b|\bnot only\b|, (?:and )?not [$€£]?\d|\bwhether or not\b|"
-    r"\bnot [$€£]?[\d.,]+%?,? but\b|\bnot exceed(?:ing)?\b|\bif not\b",
+    r"\bnot [$€£]?[\d.,]+%?,? but\b|\bnot exceed(?:ing)?\b|\bif not\b|"
+    r"\b(?:at|for|with) no (?:\w+ )?(?:charge|cost|fee|expense)s?\b",
     re.I,
 )
 _MUST = re.compile(r"\b(?:must|shall|required? to|requires|has to|have to|needs? to|mandatory|obliged)\b", re.I)
@@ -93,7 +94,7 @@ def _nearest_clause(sentence: str, evidence: str) -> str:
 
 @lru_cache(maxsize=4096)
 def is_negated(text: str) -> bool:
-    """Whether a sentence denies; "not more than" is a bound."""
+    """Whether a sentence denies; "not more than" is a bound, and "at no charge" says what it costs."""
     return _negations(text) % 2 == 1
 
 
