@@ -195,6 +195,34 @@ def test_what_was_said_before_the_question_is_not_asked_of_the_documents():
     assert sources("1988", asked) == ["plan.md"]
 
 
+SUMMARY = Passage(
+    name="summary.md",
+    text="Deductibles\nWind and hail: 2% of the value\n\n"
+    "Contributions vest as follows:\n- 2 years: 40%\n- 3 years: 75%\n\n"
+    "Age reductions. Benefits drop to 65% at age 70.\n\nDue dates\nSecond payment: June 16, 2025",
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "question"),
+    [
+        ("2% of the value", "What is the deductible for wind and hail?"),
+        ("75%", "How much of the contributions is vested after 3 years?"),
+        ("June 16, 2025", "When is the second payment due?"),
+    ],
+)
+def test_what_a_heading_or_the_opening_of_a_list_says_is_said_of_its_lines(answer: str, question: str):
+    verdict = enforce_citations(f"{answer}\nSources: summary.md", (SUMMARY,), question=question, **COMPARED)
+    assert verdict.sources
+
+
+def test_the_lines_of_another_heading_are_not_meant():
+    question = "When is the third contribution vested?"
+    assert not enforce_citations(
+        "June 16, 2025\nSources: summary.md", (SUMMARY,), question=question, **COMPARED
+    ).sources
+
+
 def test_what_is_free_is_not_denied():
     tow = Passage(name="tow.md", text="Roadside assistance tows your car up to 25 miles at no extra charge.")
     question = "HOW FAR WILL ROADSIDE ASSISTANCE TOW MY CAR?"

@@ -71,7 +71,8 @@ _FORM = frozenset(
         "much many long old often far soon year years date day month time last amount number percent percentage "
         "value money sum total period name kind type term characteristic purpose way thing people couple company "
         "mean meaning happen locate describe explain tell give show list know need get got getting want go goes come "
-        "came become became begin take taken make do put keep receive back offer apply still already fully high low "
+        "came become became begin take taken make do put keep use think turn receive back offer apply "
+        "still already fully high low "
         "large small big good bad best better worst least late latest early earliest cheap cheaper cheapest lower "
         "lowest higher highest larger largest smaller smallest maximum minimum"
     )

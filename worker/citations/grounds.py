@@ -67,7 +67,7 @@ class Grounds:
         if self.similarity is None or not self.compares_words:
             return frozenset()
         if unit not in self._left_unsaid:
-            said = f"{unit.context} {unit.text}"
+            said = f"{unit.context} {unit.section} {unit.text}"
             self._left_unsaid[unit] = unsaid_words(said, self._asked_of, self.similarity)
         return self._left_unsaid[unit]
 

@@ -18,7 +18,6 @@ from worker.citations.tables import Tables
 from worker.citations.wording import content_stems
 from worker.records import Passage, Span
 
-_ITEM = re.compile(r"\s*(?:[-*•–]|\d{1,2}[.)])\s")
 _SCALE = re.compile(r"\b(thousands|millions|billions)\b", re.I)
 _SCALES = {"thousands": Decimal(10) ** 3, "millions": Decimal(10) ** 6, "billions": Decimal(10) ** 9}
 
@@ -118,19 +117,11 @@ class Ledger:
             tables, years = Tables(passage.text), _heading_years(passage)
             for place in sorted(place for place in by_unit if place >= 0):
                 years = years_of(by_unit[place]) or years
-                yield from _entries(by_unit[place], units[place], passage.text, years, tables, _lead(units, place))
-
-
-def _lead(units: Sequence[Unit], place: int) -> str:
-    """The sentence before one, or before the list that it is an item of."""
-    before = place - 1
-    while before >= 0 and _ITEM.match(units[place].text) and _ITEM.match(units[before].text):
-        before -= 1
-    return units[before].text if before >= 0 else ""
+                yield from _entries(by_unit[place], units[place], passage.text, years, tables)
 
 
 def _entries(
-    figures: Sequence[Figure], unit: Unit, text: str, years: frozenset[int], tables: Tables, lead: str
+    figures: Sequence[Figure], unit: Unit, text: str, years: frozenset[int], tables: Tables
 ) -> Iterator[Entry]:
     """Figures with their binding; a sentence without years goes on about those of the sentences before it."""
     for figure, said in zip(figures, bind(text, (unit.start, unit.end), figures), strict=True):
@@ -139,6 +130,7 @@ def _entries(
             own = years_of(read_figures(context)) or years
             yield Entry(figure, unit, text, own, context, periods_of(figure, context), cell.section, is_cell=True)
         else:
+            lead = f"{unit.section} {unit.lead}"
             yield Entry(figure, unit, text, said.years or years, said.clause, said.periods, lead, beside=said.beside)
 
 

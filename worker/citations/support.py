@@ -20,6 +20,10 @@ RELATIVE_FLOOR = 0.7
 # Sentences that cover a statement to within this much of the best say it as well as the best does.
 _NEAR_WORDS = 4
 _EQUAL, _EQUALS = 0.02, 8
+_ITEM, _LONGEST_MARK = re.compile(r"(?:^|\n)\s*(?:[-*•–]|\d{1,2}[.)])\s*$"), 12
+# A heading has no figure; before a paragraph it has few words: `Age reductions. Benefits drop to 65%.`
+_HEADING = re.compile(r"[^\W\d_][^\n|\d.:!?]*\.?")
+_HEADING_WORDS, _RUN_IN_WORDS = 8, 3
 _PRONOUN = re.compile(r"\W*(?:it|this|that|they|these|those|he|she|such|its|their)\b", re.I)
 
 
@@ -33,6 +37,10 @@ class Unit:
     text: str
     context: str
     """What the sentence leans on: the headings, and the sentence before it where it begins with a pronoun."""
+    lead: str = ""
+    """The sentence before it, or before the list that it is an item of."""
+    section: str = ""
+    """The last line before it that says what follows is about."""
 
     @cached_property
     def stems(self) -> tuple[str, ...]:
@@ -166,9 +174,28 @@ class Evidence:
 
 def _units(index: int, passage: Passage) -> list[Unit]:
     units: list[Unit] = []
-    heading = " ".join((*passage.heading, passage.location))
+    heading, section = " ".join((*passage.heading, passage.location)), ""
     for start, end in split_sentences(passage.text):
         text = passage.text[start:end]
-        leans = units and _PRONOUN.match(text)
-        units.append(Unit(index, start, end, text, f"{heading} {units[-1].text}" if leans else heading))
+        before = units[-1].text if units else ""
+        context = f"{heading} {before}" if before and _PRONOUN.match(text) else heading
+        is_next_item = units and _is_item(passage.text, start) and _is_item(passage.text, units[-1].start)
+        lead = units[-1].lead if is_next_item else before
+        units.append(Unit(index, start, end, text, context, lead, section))
+        section = text if _heads_a_section(passage.text, start, end) else section
     return units
+
+
+def _is_item(text: str, start: int) -> bool:
+    """Whether a sentence begins behind a bullet or a list number."""
+    return bool(_ITEM.search(text, max(0, start - _LONGEST_MARK), start))
+
+
+def _heads_a_section(text: str, start: int, end: int) -> bool:
+    """Whether a sentence opens a list, is a heading on a line of its own, or a few words before a paragraph."""
+    if text[end - 1] == ":" or text[end : end + 1] == ":":
+        return True
+    line = text[text.rfind("\n", 0, start) + 1 : (text.find("\n", end) + 1 or len(text) + 1) - 1]
+    alone = line.strip(" \t#*_") == text[start:end].strip(" \t#*_")
+    longest = _HEADING_WORDS if alone else _RUN_IN_WORDS
+    return len(text[start:end].split()) <= longest and bool(_HEADING.fullmatch(text, start, end))
