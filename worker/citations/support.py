@@ -195,7 +195,8 @@ def _heads_a_section(text: str, start: int, end: int) -> bool:
     """Whether a sentence opens a list, is a heading on a line of its own, or a few words before a paragraph."""
     if text[end - 1] == ":" or text[end : end + 1] == ":":
         return True
+    count = len(text[start:end].split())
+    if count > _HEADING_WORDS or not _HEADING.fullmatch(text, start, end):
+        return False
     line = text[text.rfind("\n", 0, start) + 1 : (text.find("\n", end) + 1 or len(text) + 1) - 1]
-    alone = line.strip(" \t#*_") == text[start:end].strip(" \t#*_")
-    longest = _HEADING_WORDS if alone else _RUN_IN_WORDS
-    return len(text[start:end].split()) <= longest and bool(_HEADING.fullmatch(text, start, end))
+    return count <= _RUN_IN_WORDS or line.strip(" \t#*_") == text[start:end].strip(" \t#*_")
