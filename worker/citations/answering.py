@@ -13,7 +13,8 @@ from worker.citations.wording import content_stems
 # Only these questions are never answered in their own words; `Is it ...?` is, `Gold or Silver?` by one of them.
 _ASKS_FOR_MORE = re.compile(r"\b(?:who|whom|whose|what|when|where|why|how|which)\b", re.I)
 _MAY_BE_REPEATED = re.compile(
-    r"\b(?:or|and|between|versus|vs|among|both|compared?|than|whether|if|that|of (?:the|these|those|my|our|its))\b|"
+    r"\b(?:or|and|between|versus|vs|among|both|compared?|than|whether|if|that|"
+    r"(?:which|what|who|any|one|some|all|each|most|either|neither|many|much) of (?:the|these|those|my|our|its))\b|"
     r"[,/:;]|\s[-–—]\s",
     re.I,
 )
