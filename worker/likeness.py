@@ -24,10 +24,11 @@ class PassageEmbedder(Protocol):
 
 
 class Likeness:
-    """Compares texts by an embedder's vectors; safe to share among threads."""
+    """Compares texts by an embedder's vectors, and remembers those of some; safe to share among threads."""
 
-    def __init__(self, embedder: PassageEmbedder) -> None:
+    def __init__(self, embedder: PassageEmbedder, *, remembered: int = _REMEMBERED) -> None:
         self._embedder = embedder
+        self._remembered = remembered
         self._known: dict[str, npt.NDArray[np.float32]] = {}
 
     def __call__(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
@@ -55,6 +56,6 @@ class Likeness:
 
     def _remember(self, found: dict[str, npt.NDArray[np.float32]]) -> None:
         """Begin anew when full: what is asked for again is soon known again."""
-        if len(self._known) + len(found) > _REMEMBERED:
+        if len(self._known) + len(found) > self._remembered:
             self._known = {}
         self._known.update(found)

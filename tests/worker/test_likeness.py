@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from worker import likeness as room
 from worker.embedding import Embedder
 from worker.likeness import Likeness
 
@@ -49,9 +48,8 @@ def test_a_text_is_embedded_once(embedder: Embedder):
     assert counting.texts.count("fee") == 1
 
 
-def test_what_is_remembered_is_bounded(embedder: Embedder, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(room, "_REMEMBERED", 4)
-    compare = Likeness(embedder)
+def test_what_is_remembered_is_bounded(embedder: Embedder):
+    compare = Likeness(embedder, remembered=4)
     for start in range(0, 12, 3):
         compare([f"word {start}", f"word {start + 1}"], [f"word {start + 2}"])
         assert len(compare._known) <= 4
