@@ -48,6 +48,11 @@ def check(answer: str, question: str, policy: str = "strict") -> Verdict:
     return enforce_citations(output, (PLAN, TABLE), question=question, policy=policy, **COMPARED)
 
 
+def keeps(passage: Passage, answer: str, question: str) -> bool:
+    output = f"{answer}\nSources: {passage.name}"
+    return bool(enforce_citations(output, (passage,), question=question, **COMPARED).sources)
+
+
 def sources(answer: str, question: str) -> list[str]:
     return [source.name for source in check(answer, question).sources]
 
@@ -157,9 +162,7 @@ BOARD = Passage(
     ],
 )
 def test_who_held_an_office_is_not_who_holds_it(answer: str, question: str, kept: bool):
-    output = f"{answer}\nSources: board.md"
-    verdict = enforce_citations(output, (BOARD,), question=question, **COMPARED)
-    assert bool(verdict.sources) == kept
+    assert keeps(BOARD, answer, question) == kept
 
 
 PLANS = Passage(
@@ -182,14 +185,12 @@ PLANS = Passage(
     ],
 )
 def test_the_cell_or_the_part_that_was_asked_of_is_the_one_that_answers(answer: str, question: str, kept: bool):
-    verdict = enforce_citations(f"{answer}\nSources: plans.md", (PLANS,), question=question, **COMPARED)
-    assert bool(verdict.sources) == kept
+    assert keeps(PLANS, answer, question) == kept
 
 
 def test_a_name_that_the_documents_do_not_hold_has_no_cell():
     question = "What is the deductible of the Larch plan?"
-    verdict = enforce_citations("$1,300\nSources: plans.md", (PLANS,), question=question, **COMPARED)
-    assert bool(verdict.sources) == (not COMPARED)
+    assert keeps(PLANS, "$1,300", question) == (not COMPARED)
 
 
 def test_what_was_said_before_the_question_is_not_asked_of_the_documents():
@@ -214,21 +215,18 @@ SUMMARY = Passage(
     ],
 )
 def test_what_a_heading_or_the_opening_of_a_list_says_is_said_of_its_lines(answer: str, question: str):
-    verdict = enforce_citations(f"{answer}\nSources: summary.md", (SUMMARY,), question=question, **COMPARED)
-    assert verdict.sources
+    assert keeps(SUMMARY, answer, question)
 
 
 def test_the_lines_of_another_heading_are_not_meant():
     question = "When is the third contribution vested?"
-    assert not enforce_citations(
-        "June 16, 2025\nSources: summary.md", (SUMMARY,), question=question, **COMPARED
-    ).sources
+    assert not keeps(SUMMARY, "June 16, 2025", question)
 
 
 def test_what_is_free_is_not_denied():
     tow = Passage(name="tow.md", text="Roadside assistance tows your car up to 25 miles at no extra charge.")
     question = "HOW FAR WILL ROADSIDE ASSISTANCE TOW MY CAR?"
-    assert enforce_citations("25 miles\nSources: tow.md", (tow,), question=question, **COMPARED).sources
+    assert keeps(tow, "25 miles", question)
 
 
 def test_a_list_is_judged_by_its_own_words():
