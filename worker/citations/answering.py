@@ -148,8 +148,10 @@ def subject(asked: Sequence[str]) -> tuple[str, ...]:
 
 def asking(question: str) -> str:
     """The sentences of a question that ask, without what was said before them; all, if none does."""
-    sentences = [question[start:end] for start, end in split_sentences(question)]
-    return " ".join(each for each in sentences if each.endswith("?") or _ASKS_FOR_MORE.search(each)) or question
+    return (
+        " ".join(each for each in _sentences(question) if each.endswith("?") or _ASKS_FOR_MORE.search(each))
+        or question
+    )
 
 
 def asked_of(question: str) -> Asked:
@@ -157,10 +159,13 @@ def asked_of(question: str) -> Asked:
 
     Nothing for `Is it ...?`, which a sentence about the opposite answers, and where one of several things is chosen.
     """
-    sentences = [question[start:end] for start, end in split_sentences(question)]
-    open_ones = [each for each in sentences if _is_open(each) and not _CHOOSES.search(each)]
+    open_ones = [each for each in _sentences(question) if _is_open(each) and not _CHOOSES.search(each)]
     return Asked.of(_ANSWER_TYPE.sub("what", " ".join(open_ones)), _FORM)
 
 
 def _is_open(sentence: str) -> bool:
     return bool(_ASKS_FOR_MORE.search(sentence) or _REQUESTS.search(sentence))
+
+
+def _sentences(question: str) -> list[str]:
+    return [question[start:end] for start, end in split_sentences(question)]
